@@ -1,0 +1,1 @@
+//! The Agent Client Protocol as handraise reads and answers it.

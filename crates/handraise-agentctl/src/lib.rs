@@ -1,0 +1,1 @@
+//! Drives an ACP agent and holds its questions.

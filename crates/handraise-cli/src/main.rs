@@ -1,0 +1,3 @@
+//! The handraise command.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! The life cycle of the asks that one holder keeps.

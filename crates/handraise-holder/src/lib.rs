@@ -1,0 +1,1 @@
+//! The holder: an engine on one end of the holder stream.

@@ -1,0 +1,1 @@
+//! The inbox: backend, live events and page.

@@ -1,0 +1,1 @@
+//! Asks, sessions and tokens at rest.

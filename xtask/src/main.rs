@@ -1,0 +1,3 @@
+//! Builds, checks and runs the project.
+
+fn main() {}
