@@ -1,1 +1,7 @@
-//! Child processes, bounded lines, clocks and ids.
+//! What the shells touch of the machine: clocks, random ids, lines of a pipe, child processes.
+//!
+//! Nothing here knows a protocol. The crate is the only place of the workspace that reads a clock ([`clock`]),
+//! draws random bytes ([`ids`]) or starts a process.
+
+pub mod clock;
+pub mod ids;
