@@ -1,0 +1,254 @@
+//! The lists of the config file: `[[agent]]` and `[[mcp_server]]`.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::{Path, PathBuf},
+};
+
+use toml::{Table, Value};
+
+use crate::{
+    error::ConfigError,
+    file::{ConfigFile, closest},
+    value::{Secret, absolute, strings},
+};
+
+/// The lists that a config file may have.
+pub(crate) const NAMES: &[&str] = &["agent", "mcp_server"];
+
+/// `[[agent]]`: an agent that `handraise up` starts itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentEntry {
+    /// What it is called, e.g. `claude-acp`.
+    pub id: String,
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// Where it runs unless the request says otherwise.
+    pub cwd: Option<PathBuf>,
+}
+
+/// `[[mcp_server]]`: an MCP server that agents are told of in `session/new`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct McpServerEntry {
+    /// What it is called.
+    pub name: String,
+    /// How it is reached.
+    pub transport: McpTransport,
+}
+
+/// How an MCP server is reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum McpTransport {
+    /// The agent starts it.
+    Stdio {
+        /// The program and its arguments.
+        command: Vec<String>,
+        /// Its environment.
+        env: BTreeMap<String, Secret>,
+    },
+    /// The agent connects to it.
+    Http {
+        /// Its address.
+        url: String,
+        /// Headers for every request.
+        headers: BTreeMap<String, Secret>,
+    },
+}
+
+/// The longest id or name, in bytes.
+const LONGEST_NAME: usize = 64;
+
+pub(crate) fn agents(file: &ConfigFile, home: Option<&Path>) -> Result<Vec<AgentEntry>, ConfigError> {
+    let mut seen = BTreeSet::new();
+    entries(file, "agent", "id", &["id", "command", "cwd"])?
+        .into_iter()
+        .map(|entry| {
+            let id = entry.name("id", &mut seen)?;
+            let command = entry.command()?;
+            let cwd = match entry.table.get("cwd") {
+                None => None,
+                Some(value) => {
+                    let text = value.as_str().ok_or_else(|| entry.error("cwd takes a path in quotes"))?;
+                    Some(absolute(text, home).map_err(|problem| entry.error(format!("cwd: {problem}")))?)
+                }
+            };
+            Ok(AgentEntry { id, command, cwd })
+        })
+        .collect()
+}
+
+pub(crate) fn mcp_servers(file: &ConfigFile) -> Result<Vec<McpServerEntry>, ConfigError> {
+    let mut seen = BTreeSet::new();
+    entries(file, "mcp_server", "name", &["name", "command", "env", "url", "headers"])?
+        .into_iter()
+        .map(|entry| {
+            let name = entry.name("name", &mut seen)?;
+            let transport = match (entry.table.get("url"), entry.table.get("command")) {
+                (None, Some(_)) if !entry.table.contains_key("headers") => {
+                    McpTransport::Stdio { command: entry.command()?, env: entry.pairs("env")? }
+                }
+                (Some(Value::String(url)), None) if !entry.table.contains_key("env") => {
+                    if !url.starts_with("https://") && !url.starts_with("http://") {
+                        return Err(entry.error("url takes an http:// or https:// URL"));
+                    }
+                    McpTransport::Http { url: url.clone(), headers: entry.pairs("headers")? }
+                }
+                _ => return Err(entry.error("give either command and env, or url and headers")),
+            };
+            Ok(McpServerEntry { name, transport })
+        })
+        .collect()
+}
+
+/// One table of a list.
+struct Entry<'a> {
+    file: &'a Path,
+    list: &'static str,
+    shown: String,
+    table: &'a Table,
+}
+
+/// The tables of a list; refuses unknown keys in them.
+fn entries<'a>(
+    file: &'a ConfigFile,
+    list: &'static str,
+    name_key: &str,
+    keys: &[&str],
+) -> Result<Vec<Entry<'a>>, ConfigError> {
+    let Some(value) = file.list(list) else { return Ok(Vec::new()) };
+    let not_a_list = || ConfigError::Entry {
+        path: file.path().to_owned(),
+        list,
+        entry: String::new(),
+        problem: format!("is a list: write [[{list}]] with two brackets"),
+    };
+    let items = value.as_array().ok_or_else(not_a_list)?;
+    items
+        .iter()
+        .enumerate()
+        .map(|(index, item)| {
+            let table = item.as_table().ok_or_else(not_a_list)?;
+            let shown = match table.get(name_key).and_then(Value::as_str) {
+                Some(name) => format!("{name:?}"),
+                None => format!("number {}", index + 1),
+            };
+            let entry = Entry { file: file.path(), list, shown, table };
+            if let Some(key) = table.keys().find(|key| !keys.contains(&key.as_str())) {
+                let hint = closest(key, keys.iter().copied()).map_or_else(
+                    || format!("it takes {}", keys.join(", ")),
+                    |key| format!("did you mean '{key}'?"),
+                );
+                return Err(entry.error(format!("has no key '{key}'; {hint}")));
+            }
+            Ok(entry)
+        })
+        .collect()
+}
+
+impl Entry<'_> {
+    fn error(&self, problem: impl Into<String>) -> ConfigError {
+        ConfigError::Entry {
+            path: self.file.to_owned(),
+            list: self.list,
+            entry: self.shown.clone(),
+            problem: problem.into(),
+        }
+    }
+
+    fn name(&self, key: &'static str, seen: &mut BTreeSet<String>) -> Result<String, ConfigError> {
+        let name = self.table.get(key).and_then(Value::as_str).unwrap_or_default();
+        let fits = (1..=LONGEST_NAME).contains(&name.len())
+            && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'));
+        if !fits {
+            return Err(
+                self.error(format!("{key} takes 1 to {LONGEST_NAME} letters, digits, '-', '_' or '.'"))
+            );
+        }
+        if !seen.insert(name.to_owned()) {
+            return Err(self.error(format!("{key} is taken by an entry before it")));
+        }
+        Ok(name.to_owned())
+    }
+
+    fn command(&self) -> Result<Vec<String>, ConfigError> {
+        let command = self.table.get("command").and_then(strings).filter(|words| {
+            words.first().is_some_and(|program| !program.is_empty())
+                && words.iter().all(|w| !w.contains('\0'))
+        });
+        command.ok_or_else(|| {
+            self.error("command takes a list: the program, then its arguments, such as [\"npx\", \"-y\", \"some-agent\"]")
+        })
+    }
+
+    fn pairs(&self, key: &'static str) -> Result<BTreeMap<String, Secret>, ConfigError> {
+        let Some(value) = self.table.get(key) else { return Ok(BTreeMap::new()) };
+        let pairs = value.as_table().and_then(|table| {
+            table
+                .iter()
+                .map(|(name, value)| value.as_str().map(|value| (name.clone(), Secret::new(value))))
+                .collect::<Option<BTreeMap<_, _>>>()
+        });
+        pairs
+            .ok_or_else(|| self.error(format!("{key} takes names with text, such as {{ NAME = \"value\" }}")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<(Vec<AgentEntry>, Vec<McpServerEntry>), String> {
+        let file = ConfigFile::parse("/h.toml", text).map_err(|error| error.to_string())?;
+        let agents = agents(&file, Some(Path::new("/home/ada"))).map_err(|error| error.to_string())?;
+        Ok((agents, mcp_servers(&file).map_err(|error| error.to_string())?))
+    }
+
+    #[test]
+    fn agents_and_servers_are_read_in_order() {
+        let (agents, servers) = read(
+            "[[agent]]\nid = 'claude-acp'\ncommand = ['npx', 'claude-agent-acp']\ncwd = '~/src'\n\
+             [[agent]]\nid = 'other'\ncommand = ['/opt/other']\n\
+             [[mcp_server]]\nname = 'files'\ncommand = ['mcp-files']\nenv = { KEY = 'hunter2' }\n\
+             [[mcp_server]]\nname = 'web'\nurl = 'https://mcp.example/'\nheaders = { Authorization = 'Bearer hunter2' }\n",
+        )
+        .unwrap();
+        assert_eq!(agents.len(), 2);
+        assert_eq!(agents[0].cwd.as_deref(), Some(Path::new("/home/ada/src")));
+        assert_eq!(servers.len(), 2);
+        assert!(!format!("{servers:?}").contains("hunter2"));
+    }
+
+    #[track_caller]
+    fn check_error(text: &str, expected: &str) {
+        assert_eq!(read(text).unwrap_err(), expected);
+    }
+
+    #[test]
+    fn a_wrong_entry_is_named_with_its_remedy() {
+        check_error(
+            "[[agent]]\nid = 'a'\ncommand = 'npx agent'",
+            "/h.toml, [[agent]] \"a\": command takes a list: the program, then its arguments, such as [\"npx\", \"-y\", \"some-agent\"]",
+        );
+        check_error(
+            "[[agent]]\ncommand = ['x']",
+            "/h.toml, [[agent]] number 1: id takes 1 to 64 letters, digits, '-', '_' or '.'",
+        );
+        check_error(
+            "[[agent]]\nid = 'a'\ncommand = ['x']\n[[agent]]\nid = 'a'\ncommand = ['x']",
+            "/h.toml, [[agent]] \"a\": id is taken by an entry before it",
+        );
+        check_error(
+            "[[agent]]\nid = 'a'\ncomand = ['x']",
+            "/h.toml, [[agent]] \"a\": has no key 'comand'; did you mean 'command'?",
+        );
+        check_error(
+            "[[agent]]\nid = 'a'\ncommand = ['x']\ncwd = 'src'",
+            "/h.toml, [[agent]] \"a\": cwd: it takes an absolute path, or one that begins with ~/",
+        );
+        check_error("[agent]\nid = 'a'", "/h.toml, [[agent]] : is a list: write [[agent]] with two brackets");
+        check_error(
+            "[[mcp_server]]\nname = 'a'\nurl = 'https://x/'\ncommand = ['x']",
+            "/h.toml, [[mcp_server]] \"a\": give either command and env, or url and headers",
+        );
+    }
+}

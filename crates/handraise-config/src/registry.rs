@@ -1,0 +1,233 @@
+//! Every setting, in one table.
+
+/// What values a setting takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// `on` or `off`; also `true`, `false`, `yes`, `no`, `1`, `0`.
+    Bool,
+    /// A duration such as `55m`.
+    Duration,
+    /// A whole number within bounds.
+    Integer {
+        /// The least.
+        least: u64,
+        /// The greatest.
+        most: u64,
+    },
+    /// Any text.
+    Text,
+    /// A path; in the file absolute or below `~/`.
+    Path,
+    /// An IP address and a port.
+    Address,
+    /// One of a few words.
+    Word(&'static [&'static str]),
+    /// Names: a list in the file, separated by commas elsewhere.
+    Names,
+}
+
+impl Kind {
+    /// The kind in the words of the reference page.
+    pub fn describe(self) -> String {
+        match self {
+            Self::Bool => "`on` or `off`".to_owned(),
+            Self::Duration => "duration".to_owned(),
+            Self::Integer { least, most } => format!("number, {least} to {most}"),
+            Self::Text => "text".to_owned(),
+            Self::Path => "path".to_owned(),
+            Self::Address => "address and port".to_owned(),
+            Self::Word(words) => {
+                words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(" or ")
+            }
+            Self::Names => "list of names".to_owned(),
+        }
+    }
+}
+
+/// What holds when nobody sets it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Default {
+    /// This value, written as in the environment.
+    Value(&'static str),
+    /// Nothing; the words say what that means.
+    Unset(&'static str),
+}
+
+/// One setting.
+#[derive(Debug, Clone, Copy)]
+pub struct Setting {
+    /// Its key in the config file, with dots between tables.
+    pub key: &'static str,
+    /// What it takes.
+    pub kind: Kind,
+    /// What holds when nobody sets it.
+    pub default: Default,
+    /// The flag that sets it, if one does.
+    pub flag: Option<&'static str>,
+    /// Further environment variables, in the order in which they win; the one derived from the key wins over all.
+    pub names: &'static [&'static str],
+    /// Whether its value is kept out of errors and logs.
+    pub is_secret: bool,
+    /// One line about it.
+    pub doc: &'static str,
+}
+
+impl Setting {
+    /// The variable derived from the key: `HANDRAISE_` and the key in capitals, `__` between tables.
+    pub fn variable(&self) -> String {
+        format!("HANDRAISE_{}", self.key.to_uppercase().replace('.', "__"))
+    }
+
+    /// Every variable that sets it, in the order in which they win.
+    pub fn variables(&self) -> Vec<String> {
+        let mut names = vec![self.variable()];
+        names
+            .extend(self.names.iter().map(|name| (*name).to_owned()).filter(|name| *name != self.variable()));
+        names
+    }
+}
+
+/// Declares the settings as constants and collects them in [`SETTINGS`].
+macro_rules! settings {
+    ($($constant:ident = $key:literal, $kind:expr, $default:expr $(, flag $flag:literal)? $(, env $($name:literal)+)? $(, secret $secret:literal)?; $doc:literal)+) => {
+        $(
+            #[doc = $doc]
+            pub const $constant: Setting = Setting {
+                key: $key,
+                kind: $kind,
+                default: $default,
+                flag: settings!(@flag $($flag)?),
+                names: &[$($($name),+)?],
+                is_secret: settings!(@secret $($secret)?),
+                doc: $doc,
+            };
+        )+
+
+        /// Every setting, in the order of the reference page.
+        pub const SETTINGS: &[&Setting] = &[$(&$constant,)+];
+    };
+    (@flag) => { None };
+    (@flag $flag:literal) => { Some($flag) };
+    (@secret) => { false };
+    (@secret $secret:literal) => { $secret };
+}
+
+settings! {
+    LISTEN = "listen", Kind::Address, Default::Value("127.0.0.1:7345"), flag "--listen";
+    "Where `handraise up` listens."
+
+    INSECURE_BEHIND_PROXY = "insecure_behind_proxy", Kind::Bool, Default::Value("off"), flag "--insecure-behind-proxy";
+    "Allows `listen` beyond loopback without TLS, because a proxy in front of it speaks TLS (S10)."
+
+    PUBLIC_NAME = "public_name", Kind::Text, Default::Unset("loopback names only");
+    "The host name, with a port unless it is the usual one, under which browsers reach the inbox through a proxy. Requests for other names are refused."
+
+    DATA_DIR = "data_dir", Kind::Path, Default::Unset("`$XDG_DATA_HOME/handraise`"), flag "--data-dir";
+    "Where the inbox keeps its database and the files by which this machine's holders find it."
+
+    DATABASE_URL = "database_url", Kind::Text, Default::Unset("SQLite in the data directory"), flag "--database", secret true;
+    "The database. Only SQLite in the data directory is there so far: any other is refused at start."
+
+    OPEN_BROWSER = "open_browser", Kind::Bool, Default::Value("on"), flag "--no-open";
+    "Whether `handraise up` opens the sign-in link in a browser when it runs in a terminal."
+
+    INBOX = "inbox", Kind::Text, Default::Unset("the inbox of the data directory"), flag "--inbox";
+    "The inbox that a holder or a command talks to: a URL."
+
+    TOKEN = "token", Kind::Text, Default::Unset("the token in the data directory"), secret true;
+    "The bearer token for `inbox`. There is no flag for it: arguments can be read by everybody on the machine."
+
+    LOG = "log", Kind::Text, Default::Value("info"), flag "--log";
+    "What is logged: a level, or directives such as `info,handraise_server=debug`. Logs go to stderr."
+
+    LOG_FORMAT = "log_format", Kind::Word(&["text", "json"]), Default::Value("text"), flag "--log-format";
+    "How log lines are written."
+
+    PASS_ENV = "pass_env", Kind::Names, Default::Unset("none");
+    "Environment variables that agents get although they are withheld: `HANDRAISE_*`, `KANDEV_*`, `MCP_CONFIRM_*` and database URLs are (S7)."
+
+    ELICITATION = "elicitation", Kind::Bool, Default::Value("on"), env "HANDRAISE_ELICITATION" "AUTOMOBILE_ELICITATION";
+    "The flag `elicitation`, as `handraise up` hands it to holders."
+
+    ACP_ELICITATION = "features.acp_elicitation", Kind::Bool, Default::Value("on"), env "HANDRAISE_FEATURES_ACP_ELICITATION" "KANDEV_FEATURES_ACP_ELICITATION";
+    "The flag `features.acpElicitation`: agents are told that forms are answered here. Read by `handraise up` and handed to holders; an operator's setting in the inbox wins."
+
+    ADAPTIVE_PROFILES = "profiles.adaptive", Kind::Bool, Default::Value("off");
+    "The flag `profiles.adaptive`, as `handraise up` hands it to holders."
+
+    ANSWER_TIMEOUT = "acp.answer_timeout", Kind::Duration, Default::Value("55m"), env "HANDRAISE_ELICITATION_ANSWER_TIMEOUT" "KANDEV_ELICITATION_ANSWER_TIMEOUT";
+    "How long an agent's question waits for a human; then it is declined. Read by `handraise agent`. Must be shorter than `acp.idle_timeout`."
+
+    IDLE_TIMEOUT = "acp.idle_timeout", Kind::Duration, Default::Value("1h"), env "HANDRAISE_ACP_IDLE_TIMEOUT" "KANDEV_ACP_IDLE_TIMEOUT";
+    "After how long without a word from an agent, and without an open question of it, the agent is stopped."
+
+    QUESTION_ORDER = "acp.question_order", Kind::Word(&["wire", "sorted"]), Default::Value("wire");
+    "`wire`: questions stand as the agent sent them, a numbered series by number. `sorted`: by key, numbers by value."
+
+    OPEN_ASKS = "limits.open_asks", Kind::Integer { least: 1, most: 1_000_000 }, Default::Value("1000");
+    "Open asks that the inbox takes from one holder; beyond, the holder declines them."
+
+    OPEN_BYTES = "limits.open_bytes", Kind::Integer { least: 65_536, most: 17_179_869_184 }, Default::Value("67108864");
+    "Bytes of open asks that the inbox takes from one holder."
+
+    SESSION_OPEN_ASKS = "limits.session_open_asks", Kind::Integer { least: 1, most: 1_000_000 }, Default::Value("50");
+    "Open asks that the inbox takes from one session."
+
+    SESSION_PARKED_ASKS = "limits.session_parked_asks", Kind::Integer { least: 1, most: 1_000_000 }, Default::Value("16");
+    "Parked asks that the inbox takes from one session."
+
+    ASKS_PER_SECOND = "limits.asks_per_second", Kind::Integer { least: 1, most: 1_000_000 }, Default::Value("10");
+    "Asks that the inbox takes from one holder in a second."
+}
+
+/// Variables that are read but are no setting.
+pub const OTHER_VARIABLES: &[(&str, &str)] = &[
+    ("HANDRAISE_CONFIG", "The config file; `--config` wins."),
+    ("XDG_CONFIG_HOME", "Where the config file is looked for when none is named; `~/.config` otherwise."),
+    ("XDG_DATA_HOME", "Where the data directory is made when none is named; `~/.local/share` otherwise."),
+    ("DISPLAY, WAYLAND_DISPLAY", "Whether a browser can be opened."),
+];
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn no_two_settings_share_a_key_a_variable_or_a_flag() {
+        let mut seen = BTreeSet::new();
+        for setting in SETTINGS {
+            assert!(seen.insert(setting.key.to_owned()), "{}", setting.key);
+            for name in setting.variables() {
+                assert!(seen.insert(name.clone()), "{name}");
+            }
+            if let Some(flag) = setting.flag {
+                assert!(seen.insert(flag.to_owned()), "{flag}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_default_fits_its_setting() {
+        for setting in SETTINGS {
+            if let Default::Value(value) = setting.default {
+                assert_eq!(crate::value::Raw::Text(value).fits(setting, None), Ok(()), "{}", setting.key);
+            }
+        }
+    }
+
+    #[test]
+    fn variables_follow_from_the_key() {
+        assert_eq!(LISTEN.variable(), "HANDRAISE_LISTEN");
+        assert_eq!(
+            ACP_ELICITATION.variables(),
+            [
+                "HANDRAISE_FEATURES__ACP_ELICITATION",
+                "HANDRAISE_FEATURES_ACP_ELICITATION",
+                "KANDEV_FEATURES_ACP_ELICITATION"
+            ]
+        );
+        assert_eq!(ELICITATION.variables(), ["HANDRAISE_ELICITATION", "AUTOMOBILE_ELICITATION"]);
+    }
+}

@@ -1,0 +1,352 @@
+//! Flag > environment > file > default, for every setting.
+
+use std::{
+    collections::BTreeMap,
+    fmt,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use crate::{
+    duration,
+    environment::Environment,
+    error::ConfigError,
+    file::{ConfigFile, closest},
+    lists::{self, AgentEntry, McpServerEntry},
+    registry::{self, Default, Kind, OTHER_VARIABLES, SETTINGS, Setting},
+    value::{Raw, Secret},
+};
+
+/// Where a value comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// The registry.
+    Default,
+    /// The config file.
+    File {
+        /// The setting.
+        key: &'static str,
+        /// The file.
+        path: PathBuf,
+    },
+    /// This environment variable.
+    Environment(String),
+    /// This flag.
+    Flag(&'static str),
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Default => f.write_str("the default"),
+            Self::File { key, path } => write!(f, "'{key}' in {}", path.display()),
+            Self::Environment(name) => f.write_str(name),
+            Self::Flag(flag) => f.write_str(flag),
+        }
+    }
+}
+
+/// A value and where it comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sourced<T> {
+    /// The value.
+    pub value: T,
+    /// Where it comes from.
+    pub origin: Origin,
+}
+
+/// The values that came by flag, as text, by the setting's key.
+#[derive(Debug, Clone, Default)]
+pub struct Flags(BTreeMap<&'static str, String>);
+
+impl Flags {
+    /// Notes a flag's value, when it was given.
+    #[must_use]
+    pub fn with(mut self, setting: &'static Setting, value: Option<impl Into<String>>) -> Self {
+        if let Some(value) = value {
+            self.0.insert(setting.key, value.into());
+        }
+        self
+    }
+}
+
+/// How log lines are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogFormat {
+    /// For people.
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+/// In which order an agent's questions stand (form.md, "Order").
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum QuestionOrder {
+    /// As sent, a numbered series by number.
+    Wire,
+    /// By key, everywhere.
+    Sorted,
+}
+
+/// What an inbox takes from one holder (acp.md).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Open asks in all.
+    pub open_asks: u32,
+    /// Bytes of open asks in all.
+    pub open_bytes: u64,
+    /// Open asks of one session.
+    pub session_open_asks: u32,
+    /// Parked asks of one session.
+    pub session_parked_asks: u32,
+    /// Asks in a second.
+    pub asks_per_second: u32,
+}
+
+/// Every setting, judged.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Where `up` listens.
+    pub listen: SocketAddr,
+    /// Whether a proxy in front of `listen` speaks TLS.
+    pub insecure_behind_proxy: bool,
+    /// The name under which browsers reach the inbox.
+    pub public_name: Option<String>,
+    /// Where data lives; `None` without a home directory.
+    pub data_dir: Option<PathBuf>,
+    /// The database, when one is named.
+    pub database_url: Option<Sourced<Secret>>,
+    /// Whether `up` opens a browser.
+    pub open_browser: bool,
+    /// The inbox to talk to, when one is named.
+    pub inbox: Option<Sourced<String>>,
+    /// The token for it.
+    pub token: Option<Secret>,
+    /// What is logged.
+    pub log: Sourced<String>,
+    /// How.
+    pub log_format: LogFormat,
+    /// Withheld variables that children get nevertheless.
+    pub pass_env: Vec<String>,
+    /// The flag `elicitation`.
+    pub elicitation: Sourced<bool>,
+    /// The flag `features.acpElicitation`.
+    pub acp_elicitation: Sourced<bool>,
+    /// The flag `profiles.adaptive`.
+    pub adaptive_profiles: Sourced<bool>,
+    /// How long a question waits; less than `idle_timeout` (F13a).
+    pub answer_timeout: Duration,
+    /// How long a silent agent lives.
+    pub idle_timeout: Duration,
+    /// In which order questions stand.
+    pub question_order: QuestionOrder,
+    /// What an inbox takes from one holder.
+    pub limits: Limits,
+    /// The agents that `up` starts.
+    pub agents: Vec<AgentEntry>,
+    /// The MCP servers that agents are told of.
+    pub mcp_servers: Vec<McpServerEntry>,
+    /// Things to say in the log: variables that look like settings and are none.
+    pub warnings: Vec<String>,
+}
+
+impl Settings {
+    /// The data directory.
+    ///
+    /// # Errors
+    /// When none is named and there is no home directory to make one in.
+    pub fn data_dir(&self) -> Result<&Path, ConfigError> {
+        self.data_dir.as_deref().ok_or(ConfigError::NoDataDirectory)
+    }
+}
+
+/// Puts the sources together.
+///
+/// # Errors
+/// When a value does not fit its setting, whoever gave it and whether or not it wins, or when the answer timeout
+/// is not below the idle timeout (F13a).
+pub fn load(
+    flags: &Flags,
+    environment: &Environment,
+    file: Option<&ConfigFile>,
+) -> Result<Settings, ConfigError> {
+    let home = environment.home();
+    let reader = Reader { flags, environment, file, home: home.as_deref() };
+    reader.check_all()?;
+
+    let answer_timeout = reader.required(&registry::ANSWER_TIMEOUT, Raw::duration)?;
+    let idle_timeout = reader.required(&registry::IDLE_TIMEOUT, Raw::duration)?;
+    if answer_timeout.value >= idle_timeout.value {
+        return Err(ConfigError::AnswerOutlivesAgent {
+            answer: duration::format(answer_timeout.value),
+            answer_origin: Box::new(answer_timeout.origin),
+            idle: duration::format(idle_timeout.value),
+            idle_origin: Box::new(idle_timeout.origin),
+        });
+    }
+    let data_dir = reader
+        .optional(&registry::DATA_DIR, |raw| raw.path(reader.home))?
+        .map(|dir| dir.value)
+        .or_else(|| environment.data_home().map(|home| home.join("handraise")));
+    let count = |setting| reader.integer(setting).map(|count| u32::try_from(count).unwrap_or(u32::MAX));
+
+    Ok(Settings {
+        listen: reader.required(&registry::LISTEN, Raw::address)?.value,
+        insecure_behind_proxy: reader.required(&registry::INSECURE_BEHIND_PROXY, Raw::bool)?.value,
+        public_name: reader.optional(&registry::PUBLIC_NAME, Raw::text)?.map(|name| name.value),
+        data_dir,
+        database_url: reader.optional(&registry::DATABASE_URL, |raw| raw.text().map(Secret::new))?,
+        open_browser: reader.required(&registry::OPEN_BROWSER, Raw::bool)?.value,
+        inbox: reader.optional(&registry::INBOX, Raw::text)?,
+        token: reader.optional(&registry::TOKEN, Raw::text)?.map(|token| Secret::new(token.value)),
+        log: reader.required(&registry::LOG, Raw::text)?,
+        log_format: match reader.word(&registry::LOG_FORMAT)? {
+            "json" => LogFormat::Json,
+            _ => LogFormat::Text,
+        },
+        pass_env: reader
+            .optional(&registry::PASS_ENV, Raw::names)?
+            .map(|names| names.value)
+            .unwrap_or_default(),
+        elicitation: reader.required(&registry::ELICITATION, Raw::bool)?,
+        acp_elicitation: reader.required(&registry::ACP_ELICITATION, Raw::bool)?,
+        adaptive_profiles: reader.required(&registry::ADAPTIVE_PROFILES, Raw::bool)?,
+        answer_timeout: answer_timeout.value,
+        idle_timeout: idle_timeout.value,
+        question_order: match reader.word(&registry::QUESTION_ORDER)? {
+            "sorted" => QuestionOrder::Sorted,
+            _ => QuestionOrder::Wire,
+        },
+        limits: Limits {
+            open_asks: count(&registry::OPEN_ASKS)?,
+            open_bytes: reader.integer(&registry::OPEN_BYTES)?,
+            session_open_asks: count(&registry::SESSION_OPEN_ASKS)?,
+            session_parked_asks: count(&registry::SESSION_PARKED_ASKS)?,
+            asks_per_second: count(&registry::ASKS_PER_SECOND)?,
+        },
+        agents: file.map(|file| lists::agents(file, reader.home)).transpose()?.unwrap_or_default(),
+        mcp_servers: file.map(lists::mcp_servers).transpose()?.unwrap_or_default(),
+        warnings: strange_variables(environment),
+    })
+}
+
+/// The sources of one start.
+struct Reader<'a> {
+    flags: &'a Flags,
+    environment: &'a Environment,
+    file: Option<&'a ConfigFile>,
+    home: Option<&'a Path>,
+}
+
+impl<'a> Reader<'a> {
+    /// Every value that was given for a setting, the winner first.
+    fn given(&self, setting: &'static Setting) -> Result<Vec<(Raw<'a>, Origin)>, ConfigError> {
+        let mut given = Vec::new();
+        if let Some(text) = self.flags.0.get(setting.key) {
+            given.push((Raw::Text(text), Origin::Flag(setting.flag.unwrap_or("a flag"))));
+        }
+        for name in setting.variables() {
+            if let Some(value) = self.environment.get(&name) {
+                let origin = Origin::Environment(name);
+                let text = value.to_str().ok_or_else(|| ConfigError::Value {
+                    origin: origin.clone(),
+                    value: "not UTF-8".to_owned(),
+                    expected: "it takes text".to_owned(),
+                })?;
+                given.push((Raw::Text(text), origin));
+            }
+        }
+        if let Some(file) = self.file
+            && let Some(value) = file.value(setting.key)
+        {
+            given.push((Raw::Toml(value), Origin::File { key: setting.key, path: file.path().to_owned() }));
+        }
+        if let Default::Value(text) = setting.default {
+            given.push((Raw::Text(text), Origin::Default));
+        }
+        Ok(given)
+    }
+
+    /// Judges every given value: a wrong one is a mistake even while another wins.
+    fn check_all(&self) -> Result<(), ConfigError> {
+        for setting in SETTINGS {
+            for (raw, origin) in self.given(setting)? {
+                raw.fits(setting, self.home).map_err(|expected| wrong(setting, raw, origin, expected))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn optional<T>(
+        &self,
+        setting: &'static Setting,
+        read: impl FnOnce(Raw<'a>) -> Result<T, String>,
+    ) -> Result<Option<Sourced<T>>, ConfigError> {
+        let Some((raw, origin)) = self.given(setting)?.into_iter().next() else { return Ok(None) };
+        match read(raw) {
+            Ok(value) => Ok(Some(Sourced { value, origin })),
+            Err(expected) => Err(wrong(setting, raw, origin, expected)),
+        }
+    }
+
+    fn required<T>(
+        &self,
+        setting: &'static Setting,
+        read: impl FnOnce(Raw<'a>) -> Result<T, String>,
+    ) -> Result<Sourced<T>, ConfigError> {
+        self.optional(setting, read)?.ok_or_else(|| ConfigError::Value {
+            origin: Origin::Default,
+            value: "unset".to_owned(),
+            expected: format!("'{}' needs a value", setting.key),
+        })
+    }
+
+    fn integer(&self, setting: &'static Setting) -> Result<u64, ConfigError> {
+        let (least, most) = match setting.kind {
+            Kind::Integer { least, most } => (least, most),
+            _ => (0, u64::MAX),
+        };
+        self.required(setting, |raw| raw.integer(least, most)).map(|number| number.value)
+    }
+
+    fn word(&self, setting: &'static Setting) -> Result<&'static str, ConfigError> {
+        let words = match setting.kind {
+            Kind::Word(words) => words,
+            _ => &[],
+        };
+        self.required(setting, |raw| raw.word(words)).map(|word| word.value)
+    }
+}
+
+fn wrong(setting: &Setting, raw: Raw<'_>, origin: Origin, expected: String) -> ConfigError {
+    let value = if setting.is_secret { "(hidden)".to_owned() } else { raw.shown() };
+    ConfigError::Value { origin, value, expected }
+}
+
+/// Variables that begin like ours and are none. They are no error: a newer version or another program may own them.
+fn strange_variables(environment: &Environment) -> Vec<String> {
+    let known: Vec<String> = SETTINGS
+        .iter()
+        .flat_map(|setting| setting.variables())
+        .chain(OTHER_VARIABLES.iter().map(|(name, _)| (*name).to_owned()))
+        .collect();
+    environment
+        .iter()
+        .filter_map(|(name, _)| name.to_str())
+        .filter(|name| name.starts_with("HANDRAISE_") && !known.iter().any(|known| known == name))
+        .filter_map(|name| {
+            let meant = closest(name, known.iter().map(String::as_str).filter(|known| is_near(name, known)))?;
+            Some(format!("the environment variable {name} is no setting; did you mean {meant}?"))
+        })
+        .collect()
+}
+
+/// Whether two names differ by a slip of the keyboard. The common beginning makes every two of ours look alike
+/// otherwise.
+fn is_near(name: &str, known: &str) -> bool {
+    strsim::damerau_levenshtein(name, known) <= 2
+}
+
+#[cfg(test)]
+mod tests;
