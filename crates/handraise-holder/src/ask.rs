@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use handraise_api::ask::{Confirm, Implementation};
-use handraise_core::{Mode, OnDeadline, Source, holder::AskForm};
+use handraise_core::{
+    Mode, OnDeadline, Source,
+    form::{AnswerRules, Form},
+};
 
 /// What is to be asked. Immutable once opened (S9).
 pub struct NewAsk {
@@ -23,12 +26,10 @@ pub struct NewAsk {
     pub confirm: Option<Confirm>,
     /// What the asking side does at the deadline.
     pub on_deadline: Option<OnDeadline>,
-    /// Whether free text may stand beside a selection (F6).
-    pub allows_text_with_selection: bool,
-    /// Whether questions may be left unanswered (F6).
-    pub allows_partial: bool,
-    /// Its questions, and the judge of answers to them.
-    pub form: Box<dyn AskForm>,
+    /// Its questions, and how answers to them become content.
+    pub form: Form,
+    /// Which answers are valid; announced to the inbox (F3, F6).
+    pub rules: AnswerRules,
     /// Values that a batch may select (S44): options that hold for this one time. Only for `permission`.
     pub single_use: Vec<String>,
     /// The agent or client, by its own word.

@@ -13,6 +13,6 @@ pub use ask::{NewAsk, Refused};
 pub use command::{Command, NewMessage, Reply};
 pub use handraise_core::{
     AskId,
-    holder::{AskForm, Delivery, EndCause},
+    holder::{Delivery, EndCause},
 };
 pub use holder::{ConnectError, Holder, HolderSettings};

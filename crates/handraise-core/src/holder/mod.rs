@@ -3,8 +3,6 @@
 //! **Only the holder adjudicates an answer** (D5, AC-61): what is decided here is what happened, everybody else
 //! reports it.
 
-mod form;
 mod settlement;
 
-pub use form::{AnswerError, AskForm, Content};
 pub use settlement::{Delivery, EndCause, Ended, Reason};

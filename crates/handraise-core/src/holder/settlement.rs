@@ -2,7 +2,7 @@
 
 use crate::{
     ask::SubmissionId,
-    holder::Content,
+    form::Content,
     time::Moment,
     words::{Outcome, Provenance, WireAction},
 };
