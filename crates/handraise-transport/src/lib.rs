@@ -1,7 +1,11 @@
 //! What the shells touch of the machine: clocks, random ids, lines of a pipe, child processes.
 //!
 //! Nothing here knows a protocol. The crate is the only place of the workspace that reads a clock ([`clock`]),
-//! draws random bytes ([`ids`]) or starts a process.
+//! draws random bytes ([`ids`]) or starts a process ([`spawn`], under [`supervise`]).
 
 pub mod clock;
+mod descendants;
 pub mod ids;
+pub mod lines;
+pub mod spawn;
+pub mod supervise;

@@ -1,0 +1,24 @@
+//! The children of this process, as the kernel lists them.
+
+use std::fs;
+
+use rustix::process::Pid;
+
+/// Every child of this process, orphans adopted as a subreaper and ended but unreaped ones included.
+///
+/// Empty where the kernel does not list children (`CONFIG_PROC_CHILDREN`).
+pub(crate) fn children() -> Vec<Pid> {
+    let Ok(tasks) = fs::read_dir("/proc/self/task") else {
+        return Vec::new();
+    };
+    tasks
+        .flatten()
+        // A thread that ended meanwhile has handed its children on.
+        .filter_map(|task| fs::read_to_string(task.path().join("children")).ok())
+        .flat_map(|list| list.split_whitespace().filter_map(parse_pid).collect::<Vec<_>>())
+        .collect()
+}
+
+fn parse_pid(word: &str) -> Option<Pid> {
+    word.parse().ok().and_then(Pid::from_raw)
+}

@@ -1,0 +1,329 @@
+//! Child processes: started under the supervisor, with a cleaned environment (S7, S35).
+
+use std::{
+    collections::BTreeSet,
+    ffi::{OsStr, OsString},
+    io,
+    path::PathBuf,
+    process::{ExitStatus, Stdio},
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+
+use crate::descendants::children;
+
+/// How long a sweep after a dead supervisor may take.
+const SWEEP: Duration = Duration::from_secs(2);
+/// How often the sweep looks.
+const LOOK_AGAIN: Duration = Duration::from_millis(5);
+
+/// How to start the supervisor.
+#[derive(Debug, Clone)]
+pub struct Supervisor {
+    program: PathBuf,
+    args: Vec<OsString>,
+}
+
+impl Supervisor {
+    /// This binary's own hidden subcommand `supervise`.
+    pub fn this_binary() -> Self {
+        // The link follows the running file even after an upgrade has replaced it on disk.
+        Self { program: PathBuf::from("/proc/self/exe"), args: vec!["supervise".into()] }
+    }
+
+    /// Another binary that calls [`supervise::run`](crate::supervise::run) with what follows `args`.
+    pub fn other(program: impl Into<PathBuf>, args: impl IntoIterator<Item = OsString>) -> Self {
+        Self { program: program.into(), args: args.into_iter().collect() }
+    }
+}
+
+/// A command to be started.
+#[derive(Debug, Clone)]
+pub struct Spawn {
+    /// The program, looked up in the `PATH` of `environment`'s owner.
+    pub program: OsString,
+    /// Its arguments.
+    pub args: Vec<OsString>,
+    /// Where it runs; our own working directory otherwise.
+    pub cwd: Option<PathBuf>,
+    /// All of its environment. See [`clean_environment`].
+    pub environment: Vec<(OsString, OsString)>,
+}
+
+/// A running command and the supervisor above it.
+///
+/// Dropping it asks the supervisor for an orderly end, but does not wait for it; see [`stop`](Supervised::stop).
+/// The supervisor itself is never killed: it would take nobody with it.
+#[derive(Debug)]
+pub struct Supervised {
+    child: Child,
+    pid: Option<Pid>,
+    /// Closing it tells most programs to end.
+    pub stdin: Option<ChildStdin>,
+    /// What the command says.
+    pub stdout: Option<ChildStdout>,
+    /// What the command complains about, and the supervisor too.
+    pub stderr: Option<ChildStderr>,
+}
+
+/// Our direct children. `started` are supervisors; `spared` were here without being ours to end.
+struct Registry {
+    subreaper: bool,
+    started: BTreeSet<i32>,
+    spared: BTreeSet<i32>,
+}
+
+static REGISTRY: Mutex<Registry> =
+    Mutex::new(Registry { subreaper: false, started: BTreeSet::new(), spared: BTreeSet::new() });
+
+fn registry() -> MutexGuard<'static, Registry> {
+    REGISTRY.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Makes this process adopt the orphans below it, so that they can be ended when a supervisor dies first (S35).
+///
+/// To be called once at start by a program that starts children through [`spawn`] alone. When a supervisor has
+/// died, every child that neither [`spawn`] started nor [`spare_children`] saw is killed.
+///
+/// # Errors
+/// When the kernel refuses.
+pub fn become_subreaper() -> io::Result<()> {
+    #[cfg(target_os = "linux")]
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
+    registry().subreaper = true;
+    Ok(())
+}
+
+/// Exempts the present children from the sweep after a supervisor's death: for a browser that was just opened.
+pub fn spare_children() {
+    registry().spare();
+}
+
+impl Registry {
+    fn spare(&mut self) {
+        let present: BTreeSet<i32> =
+            children().into_iter().map(|child| child.as_raw_nonzero().get()).collect();
+        self.started.retain(|pid| present.contains(pid));
+        self.spared = &present - &self.started;
+    }
+
+    fn strays(&self) -> Vec<Pid> {
+        let known = |pid: &Pid| {
+            let pid = pid.as_raw_nonzero().get();
+            self.started.contains(&pid) || self.spared.contains(&pid)
+        };
+        children().into_iter().filter(|pid| !known(pid)).collect()
+    }
+}
+
+/// Starts a command under a supervisor, with pipes on stdin, stdout and stderr.
+///
+/// A command that does not exist is not an error here: the supervisor says so on stderr and exits with
+/// [`NOT_FOUND`](crate::supervise::NOT_FOUND).
+///
+/// # Errors
+/// When the supervisor cannot be started, or `cwd` is no directory that can be entered.
+pub fn spawn(spawn: &Spawn, supervisor: &Supervisor) -> io::Result<Supervised> {
+    let mut command = command(spawn, supervisor);
+    if let Some(cwd) = &spawn.cwd {
+        command.current_dir(cwd);
+    }
+    command
+        .env_clear()
+        .envs(spawn.environment.iter().map(|(name, value)| (name, value)))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0);
+    // Nobody may sweep between the start of a child and its registration.
+    let mut registry = registry();
+    // Whatever is here already is not below this supervisor.
+    if registry.subreaper {
+        registry.spare();
+    }
+    let mut child = command.spawn()?;
+    let pid = child.id().and_then(|pid| i32::try_from(pid).ok()).and_then(Pid::from_raw);
+    if let Some(pid) = pid {
+        registry.started.insert(pid.as_raw_nonzero().get());
+    }
+    drop(registry);
+    let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    Ok(Supervised { child, pid, stdin, stdout, stderr })
+}
+
+#[cfg(target_os = "linux")]
+fn command(spawn: &Spawn, supervisor: &Supervisor) -> Command {
+    let mut command = Command::new(&supervisor.program);
+    command.arg0("handraise").args(&supervisor.args).arg("--parent").arg(std::process::id().to_string());
+    command.arg("--").arg(&spawn.program).args(&spawn.args);
+    command
+}
+
+#[cfg(not(target_os = "linux"))]
+fn command(spawn: &Spawn, _: &Supervisor) -> Command {
+    let mut command = Command::new(&spawn.program);
+    command.args(&spawn.args);
+    command
+}
+
+impl Supervised {
+    /// The supervisor's process id; `None` once it was waited for.
+    pub fn supervisor_id(&self) -> Option<u32> {
+        self.child.id()
+    }
+
+    /// Waits for the end, and ends what a supervisor that died early has left behind. Cancel-safe.
+    ///
+    /// # Errors
+    /// When the operating system does not tell how it ended.
+    pub async fn wait(&mut self) -> io::Result<ExitStatus> {
+        let status = self.child.wait().await?;
+        self.forget();
+        // A supervisor that exits has nothing left below it; one that was killed may have.
+        if status.code().is_none() {
+            sweep().await;
+        }
+        Ok(status)
+    }
+
+    /// Asks for an orderly end and waits for it. The supervisor needs at most
+    /// [`GRACE`](crate::supervise::GRACE) and a moment, as long as processes die when killed.
+    ///
+    /// # Errors
+    /// When the operating system does not tell how it ended.
+    pub async fn stop(&mut self) -> io::Result<ExitStatus> {
+        self.terminate();
+        self.wait().await
+    }
+
+    /// Asks for an orderly end without waiting.
+    pub fn terminate(&self) {
+        // `id` is `None` once the process was reaped: its pid may then be somebody else's.
+        if let (Some(_), Some(pid)) = (self.child.id(), self.pid) {
+            let _ = kill_process(pid, Signal::TERM);
+        }
+    }
+
+    fn forget(&mut self) {
+        if let Some(pid) = self.pid.take() {
+            registry().started.remove(&pid.as_raw_nonzero().get());
+        }
+    }
+}
+
+impl Drop for Supervised {
+    fn drop(&mut self) {
+        self.terminate();
+    }
+}
+
+/// Kills the orphans that fell to us from a supervisor which was killed, until none is left.
+async fn sweep() {
+    if !registry().subreaper {
+        return;
+    }
+    let sweep = async {
+        loop {
+            let strays = registry().strays();
+            if strays.is_empty() {
+                return;
+            }
+            for stray in strays {
+                let _ = kill_process(stray, Signal::KILL);
+                let _ = waitpid(Some(stray), WaitOptions::NOHANG);
+            }
+            tokio::time::sleep(LOOK_AGAIN).await;
+        }
+    };
+    if tokio::time::timeout(SWEEP, sweep).await.is_err() {
+        tracing::warn!("processes of a killed supervisor do not end after SIGKILL");
+    }
+}
+
+/// Leaves out what children must not see (S7): our own settings and those of the products whose names we also
+/// read, confirm secrets, and database URLs. `pass` names exceptions.
+pub fn clean_environment(
+    variables: impl IntoIterator<Item = (OsString, OsString)>,
+    pass: &[String],
+) -> Vec<(OsString, OsString)> {
+    variables
+        .into_iter()
+        .filter(|(name, value)| pass.iter().any(|pass| name == OsStr::new(pass)) || !is_private(name, value))
+        .collect()
+}
+
+fn is_private(name: &OsStr, value: &OsStr) -> bool {
+    const PREFIXES: [&str; 3] = ["HANDRAISE_", "KANDEV_", "MCP_CONFIRM_"];
+    const NAMES: [&str; 2] = ["AUTOMOBILE_ELICITATION", "MCP_HOST_CONFIRM_SECRET"];
+    const SCHEMES: [&str; 8] =
+        ["postgres", "postgresql", "mysql", "mariadb", "sqlite", "sqlserver", "mongodb", "mongodb+srv"];
+    // Names and schemes are ASCII: what is not UTF-8 only has to compare as different.
+    let (name, value) = (name.to_string_lossy(), value.to_string_lossy());
+    PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+        || NAMES.contains(&&*name)
+        || name == "DATABASE_URL"
+        || name.ends_with("_DATABASE_URL")
+        || value
+            .split_once(':')
+            .is_some_and(|(scheme, _)| SCHEMES.iter().any(|known| known.eq_ignore_ascii_case(scheme.trim())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(variables: &[(&str, &str)], pass: &[&str], kept: &[&str]) {
+        let variables = variables.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
+        let pass: Vec<String> = pass.iter().map(ToString::to_string).collect();
+        let names: Vec<_> = clean_environment(variables, &pass).into_iter().map(|(name, _)| name).collect();
+        assert_eq!(names, kept);
+    }
+
+    #[test]
+    fn s7_children_see_none_of_our_settings_or_secrets() {
+        check(
+            &[
+                ("PATH", "/bin"),
+                ("HANDRAISE_TOKEN", "t"),
+                ("KANDEV_FEATURES_ACP_ELICITATION", "true"),
+                ("AUTOMOBILE_ELICITATION", "off"),
+                ("MCP_CONFIRM_SECRET", "s"),
+                ("MCP_HOST_CONFIRM_SECRET", "s"),
+                ("MCP_DATA_DIR", "/d"),
+                ("HANDRAISED", "no"),
+                ("ANTHROPIC_API_KEY", "k"),
+            ],
+            &[],
+            &["PATH", "MCP_DATA_DIR", "HANDRAISED", "ANTHROPIC_API_KEY"],
+        );
+    }
+
+    #[test]
+    fn s7_children_see_no_database_urls() {
+        check(
+            &[
+                ("DATABASE_URL", "anything"),
+                ("APP_DATABASE_URL", "anything"),
+                ("STORE", "postgres://user:secret@host/db"),
+                ("OTHER", "PostgreSQL://host"),
+                ("HOME_PAGE", "https://example.org"),
+                ("NOTE", "about postgres://host"),
+            ],
+            &[],
+            &["HOME_PAGE", "NOTE"],
+        );
+    }
+
+    #[test]
+    fn s7_pass_env_names_exceptions_exactly() {
+        check(
+            &[("DATABASE_URL", "x"), ("HANDRAISE_LOG", "debug"), ("HANDRAISE_LOG_2", "x")],
+            &["DATABASE_URL", "HANDRAISE_LOG"],
+            &["DATABASE_URL", "HANDRAISE_LOG"],
+        );
+    }
+}
