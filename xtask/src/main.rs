@@ -1,3 +1,66 @@
-//! Builds, checks and runs the project.
+//! Builds, checks and runs the project: `cargo xtask --help`.
+//!
+//! Everything that CI does is `cargo xtask test`; nothing lives only in CI. This crate depends on nothing of the
+//! product but its settings registry, so that it builds in seconds and still runs when the product does not.
 
-fn main() {}
+mod commands;
+mod demo;
+mod generate;
+mod page;
+mod project;
+mod test;
+mod tidy;
+mod typescript;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::project::Project;
+
+/// Builds, checks and runs handraise.
+#[derive(Parser)]
+#[command(bin_name = "cargo xtask", version, propagate_version = false)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Runs everything that CI runs, and says what it had to skip and why.
+    Test,
+    /// Builds the page and the binary and runs `handraise demo`.
+    Demo(demo::Arguments),
+    /// Checks the rules about the source itself: layers, licences, sizes, headers.
+    Tidy,
+    /// Writes the generated files: docs/configuration.md, docs/openapi.json, docs/cli, the page's types.
+    Generate {
+        /// Changes nothing and fails when a generated file is not what it should be.
+        #[arg(long)]
+        check: bool,
+    },
+    /// Builds the page into the server crate.
+    Ui,
+}
+
+fn main() -> ExitCode {
+    match run(&Arguments::parse().command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            project::say(&format!("error: {error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(command: &Command) -> anyhow::Result<()> {
+    let project = Project::find()?;
+    match command {
+        Command::Test => test::run(&project),
+        Command::Demo(arguments) => demo::run(&project, arguments),
+        Command::Tidy => tidy::run(&project),
+        Command::Generate { check } => generate::run(&project, *check),
+        Command::Ui => page::build(&project),
+    }
+}

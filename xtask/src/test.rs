@@ -1,0 +1,142 @@
+//! `cargo xtask test`: everything that CI runs, in one order, with what was skipped and why.
+
+use std::path::PathBuf;
+
+use anyhow::{Context as _, bail};
+
+use crate::{
+    commands::{Run, find_program, target_directory},
+    generate, page,
+    project::{Project, say},
+    tidy,
+};
+
+/// Browsers that the page's tests can drive, best first.
+const BROWSERS: &[&str] = &["chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"];
+
+/// A stopwatch and a list of what could not be done.
+struct Report {
+    steps: Vec<(String, u64)>,
+    skipped: Vec<String>,
+}
+
+pub(crate) fn run(project: &Project) -> anyhow::Result<()> {
+    let mut report = Report { steps: Vec::new(), skipped: Vec::new() };
+    let outcome = steps(project, &mut report);
+    report.print();
+    outcome
+}
+
+fn steps(project: &Project, report: &mut Report) -> anyhow::Result<()> {
+    report.step("format", || Run::cargo(project, &["fmt", "--all", "--check"]).succeed())?;
+    report.step("tidy", || tidy::run(project))?;
+
+    let has_npm = match page::missing_tools(project) {
+        None => true,
+        Some(missing) => {
+            report.skip("the page's build, checks, unit and browser tests", &missing);
+            false
+        }
+    };
+    if has_npm {
+        // Before anything embeds it, so that one build serves all.
+        report.step("page: build", || page::build(project))?;
+    }
+    report.step("clippy", || {
+        Run::cargo(project, &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]).succeed()
+    })?;
+    report.step("generated files", || generate::run(project, true))?;
+    if has_npm {
+        report.step("page: types", || Run::npm(project, &["run", "--silent", "check"]).succeed())?;
+        report.step("page: unit tests", || Run::npm(project, &["test", "--silent"]).succeed())?;
+    }
+    if find_program(project, "cargo-deny").is_some() {
+        report.step("cargo-deny", || {
+            Run::cargo(project, &["deny", "--offline", "check", "licenses", "sources", "bans"]).succeed()
+        })?;
+    } else {
+        report.skip("cargo-deny's second opinion on licences and sources", "cargo-deny is not installed");
+    }
+    if has_npm {
+        match browser(project) {
+            Ok(browser) => {
+                report.step("binary", || {
+                    Run::cargo(project, &["build", "--package", "handraise-cli", "--bin", "handraise"])
+                        .succeed()
+                })?;
+                let binary = target_directory(project)?.join("debug/handraise");
+                report.step("page: browser tests", || {
+                    Run::npm(project, &["run", "--silent", "e2e"])
+                        .env("HANDRAISE_BIN", &binary)
+                        .env("CHROMIUM", &browser)
+                        .succeed()
+                })?;
+            }
+            Err(missing) => report.skip("the page's browser tests", &format!("{missing:#}")),
+        }
+    }
+    // Last, so that the closing lines are cargo's.
+    report.step("cargo test", || Run::cargo(project, &["test", "--workspace"]).succeed())
+}
+
+/// A browser to test with; installed when this is Debian and we may.
+fn browser(project: &Project) -> anyhow::Result<PathBuf> {
+    let named = project.environment.get("CHROMIUM").map(PathBuf::from);
+    let found = || named.clone().or_else(|| BROWSERS.iter().find_map(|name| find_program(project, name)));
+    if let Some(browser) = found() {
+        return Ok(browser);
+    }
+    let may_install = rustix::process::geteuid().is_root()
+        && PathBuf::from("/etc/debian_version").exists()
+        && find_program(project, "apt-get").is_some();
+    if !may_install {
+        bail!("no Chromium is installed; install chromium-headless-shell or name a browser in CHROMIUM");
+    }
+    say("installing chromium-headless-shell");
+    let install = || {
+        Run::new(
+            project,
+            "apt-get",
+            &["install", "--yes", "--quiet", "--no-install-recommends", "chromium-headless-shell"],
+        )
+        .env("DEBIAN_FRONTEND", "noninteractive")
+        .succeed()
+    };
+    if install().is_err() {
+        Run::new(project, "apt-get", &["update", "--quiet"]).succeed()?;
+        install()?;
+    }
+    found().context("chromium-headless-shell is installed and still not found in PATH")
+}
+
+impl Report {
+    fn step(&mut self, name: &str, step: impl FnOnce() -> anyhow::Result<()>) -> anyhow::Result<()> {
+        say(&format!("==> {name}"));
+        let start = monotonic_millis();
+        let outcome = step();
+        self.steps.push((name.to_owned(), monotonic_millis().saturating_sub(start)));
+        outcome.with_context(|| name.to_owned())
+    }
+
+    fn skip(&mut self, what: &str, why: &str) {
+        self.skipped.push(format!("skipped: {what}, because {why}"));
+    }
+
+    fn print(&self) {
+        let mut total = 0;
+        say("");
+        for (name, millis) in &self.steps {
+            total += millis;
+            say(&format!("{:>7}.{} s  {name}", millis / 1000, millis % 1000 / 100));
+        }
+        for skipped in &self.skipped {
+            say(skipped);
+        }
+        say(&format!("{} steps in {} s, {} skipped", self.steps.len(), total / 1000, self.skipped.len()));
+    }
+}
+
+fn monotonic_millis() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    u64::try_from(now.tv_sec).unwrap_or(0) * 1000 + u64::try_from(now.tv_nsec).unwrap_or(0) / 1_000_000
+}
