@@ -8,7 +8,6 @@
 //!
 //! Precedence, per setting: flag > environment > file > default (product.md).
 
-pub mod children;
 pub mod duration;
 pub mod environment;
 pub mod error;

@@ -120,7 +120,7 @@ settings! {
     "Allows `listen` beyond loopback without TLS, because a proxy in front of it speaks TLS (S10)."
 
     PUBLIC_NAME = "public_name", Kind::Text, Default::Unset("loopback names only");
-    "The host name, with a port unless it is the usual one, under which browsers reach the inbox through a proxy. Requests for other names are refused."
+    "The host name, without a port, under which browsers reach the inbox besides loopback names. Requests for other names are refused."
 
     DATA_DIR = "data_dir", Kind::Path, Default::Unset("`$XDG_DATA_HOME/handraise`"), flag "--data-dir";
     "Where the inbox keeps its database and the files by which this machine's holders find it."
@@ -132,7 +132,7 @@ settings! {
     "Whether `handraise up` opens the sign-in link in a browser when it runs in a terminal."
 
     INBOX = "inbox", Kind::Text, Default::Unset("the inbox of the data directory"), flag "--inbox";
-    "The inbox that a holder or a command talks to: a URL."
+    "The inbox that a holder talks to: `https://host`, `http://127.0.0.1:7345`, `unix:/path/to/inbox.sock`, or `none`: nobody is asked, every question is declined."
 
     TOKEN = "token", Kind::Text, Default::Unset("the token in the data directory"), secret true;
     "The bearer token for `inbox`. There is no flag for it: arguments can be read by everybody on the machine."
