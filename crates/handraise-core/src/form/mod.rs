@@ -4,9 +4,32 @@
 //! `serde_json` makes of raw JSON, is mapped once by [`map`], and the [`Form`] that results checks every answer
 //! with [`Form::answer`]. What differs between agents is data in a [`FormProfile`], never code in here.
 
+mod answer;
+mod build;
+mod choices;
+mod format;
+mod limits;
+mod map;
+mod number;
+mod order;
+mod pattern;
 mod profile;
+mod property;
 mod refusal;
 mod rules;
+mod secret;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
+
+pub use build::PERMISSION;
+pub use limits::{
+    MAX_CHOICES, MAX_CONTENT_BYTES, MAX_DEPTH, MAX_MESSAGE_BYTES, MAX_PATTERN_BYTES, MAX_PATTERNS,
+    MAX_PROPERTIES, MAX_SCHEMA_BYTES,
+};
+pub use map::map;
+pub use order::compare_keys;
 
 pub use profile::{CompanionMarker, FormProfile, MetaPath, Order, PromptRule};
 pub use refusal::{Ignored, IgnoredPart, Refusal};
@@ -14,7 +37,7 @@ pub use rules::{AnswerError, AnswerRules, Rule};
 
 use serde_json::{Map, Value};
 
-use crate::ask::{Answer, Choice, Question};
+use crate::ask::{Answer, Question};
 
 /// What a form request holds besides its addressing.
 #[derive(Debug, Clone, Copy)]
@@ -41,50 +64,42 @@ pub struct Mapped {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Form {
     questions: Vec<Question>,
+    /// Parallel to `questions`.
+    fields: Vec<Field>,
 }
 
-/// Turns a requested schema into questions (form.md, "Mapping").
-///
-/// # Errors
-/// When nothing in it can be asked, or it is beyond a size limit: the request is then declined without
-/// reaching anyone (AC-18), and the refusal says why.
-pub fn map(request: &FormRequest<'_>, profile: &FormProfile) -> Result<Mapped, Refusal> {
-    let _ = (request, profile);
-    Err(Refusal::NoQuestions)
+/// What stands behind a question on the wire.
+#[derive(Debug, Clone, PartialEq)]
+struct Field {
+    /// Where free text goes.
+    text: TextTo,
+    /// The JSON values of the choices, in their order; `None` when each is the choice's own text.
+    consts: Option<Box<[Value]>>,
+}
+
+/// The key that free text goes to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum TextTo {
+    /// The question's own.
+    Own,
+    /// Its companion's.
+    Companion(String),
+    /// None: text is dropped.
+    Nowhere,
 }
 
 impl Form {
-    /// A form of one question `permission`, answered by exactly one of `choices` (acp.md, "Agent life").
-    ///
-    /// # Errors
-    /// When there is no choice, or more than a question takes.
-    pub fn permission(prompt: &str, choices: Vec<Choice>) -> Result<Self, Refusal> {
-        let _ = (prompt, choices);
-        Err(Refusal::NoQuestions)
-    }
-
-    /// A form that is no schema: the questions of `tool`, `ask`, a refusal or a confirm.
-    ///
-    /// Free text goes to the question's own key where `allows_text` is set.
-    ///
-    /// # Errors
-    /// When there is no question, one id stands twice, or a limit is passed.
-    pub fn from_questions(questions: Vec<Question>) -> Result<Self, Refusal> {
-        Ok(Self { questions })
-    }
-
     /// The questions, in presentation order.
     pub fn questions(&self) -> &[Question] {
         &self.questions
     }
 
-    /// Checks a submission and builds the content that it stands for (form.md, "Validation", "Answers → content").
+    /// Checks a submission and builds the content that it stands for (form.md, "Answers → content").
     ///
     /// # Errors
     /// Every failed rule, each naming the question, the value and the rule. Nothing may be sent then; the ask
     /// stays open (F10).
     pub fn answer(&self, answers: &[Answer], rules: AnswerRules) -> Result<Content, Vec<AnswerError>> {
-        let _ = (answers, rules);
-        Ok(Content::new())
+        answer::answer(self, answers, rules)
     }
 }

@@ -39,8 +39,8 @@ pub enum PromptRule {
     /// `description` asks and `title` is the heading (AC-05, AC-06).
     #[default]
     DescriptionAsks,
-    /// `title` asks and `description` is the heading.
-    TitleAsks,
+    /// Where the property's `_meta` holds something at this path, `title` asks and `description` is the heading.
+    TitleAsksWhere(MetaPath),
 }
 
 /// How one kind of agent writes its forms and reads the answers. Quirks of agents are built by their dialect.

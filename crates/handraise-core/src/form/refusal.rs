@@ -47,6 +47,18 @@ pub enum Refusal {
         /// The most it may have.
         limit: usize,
     },
+    /// A question of `ask_user_question` has too few or too many choices (AC-57).
+    #[error("question {question:?} has {found} choices; it takes {least} to {most}")]
+    ChoiceCount {
+        /// The question's key, shortened.
+        question: String,
+        /// How many it has.
+        found: usize,
+        /// The fewest.
+        least: usize,
+        /// The most.
+        most: usize,
+    },
     /// Two questions of a form made by hand have one id.
     #[error("question {question:?} stands twice")]
     DuplicateQuestion {
@@ -66,6 +78,7 @@ impl Refusal {
             Self::TooManyProperties { .. } => "too_many_properties",
             Self::TooManyChoices { .. } => "too_many_choices",
             Self::MessageTooLarge { .. } => "message_too_large",
+            Self::ChoiceCount { .. } => "choice_count",
             Self::DuplicateQuestion { .. } => "duplicate_question",
         }
     }
@@ -87,8 +100,8 @@ pub enum IgnoredPart {
     /// The whole property: no mapping rule takes it (rule 9).
     #[error("its shape cannot be asked")]
     Property,
-    /// A companion whose question does not exist (AC-12e).
-    #[error("it is the companion of no question in this form")]
+    /// A companion whose question does not exist (AC-12e), or takes no free text beside its number.
+    #[error("it is the companion of no question in this form that takes one")]
     StrayCompanion,
     /// A second companion of one question (D2).
     #[error("its question has another companion, whose key sorts first")]
@@ -102,4 +115,25 @@ pub enum IgnoredPart {
     /// A pattern that is too long or does not compile.
     #[error("its pattern cannot be checked here")]
     Pattern,
+}
+
+/// A stranger's words in few characters, for a message: cut, and with control and bidi characters made visible
+/// (S26, S42).
+pub(super) fn shorten(text: &str) -> String {
+    const MOST: usize = 80;
+    let mut out = String::with_capacity(text.len().min(MOST));
+    for (at, c) in text.chars().enumerate() {
+        if at == MOST {
+            out.push('…');
+            break;
+        }
+        match c {
+            '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{061c}' => {
+                out.extend(c.escape_unicode());
+            }
+            c if c.is_control() => out.extend(c.escape_default()),
+            c => out.push(c),
+        }
+    }
+    out
 }
