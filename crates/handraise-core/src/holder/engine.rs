@@ -200,12 +200,12 @@ impl Engine {
         &mut self,
         now: Moment,
         ask: &AskId,
-        submission: Submission,
+        submission: &Submission,
         route: Route,
         courier: &mut dyn Courier,
     ) -> Verdict {
         self.advance(now, courier);
-        match self.judge(ask, &submission, route) {
+        match self.judge(ask, submission, route) {
             Ok(delivery) => self.deliver_submission(ask, &submission.id, delivery, courier),
             Err(verdict) => verdict,
         }
@@ -219,24 +219,24 @@ impl Engine {
     pub fn submit_batch(
         &mut self,
         now: Moment,
-        batch: Vec<(AskId, Submission)>,
+        batch: &[(AskId, Submission)],
         courier: &mut dyn Courier,
     ) -> Result<(), (usize, Verdict)> {
         self.advance(now, courier);
         let mut deliveries = Vec::with_capacity(batch.len());
         let mut asks = BTreeSet::new();
-        for (index, (ask, submission)) in batch.into_iter().enumerate() {
-            if !asks.insert(ask.clone()) {
+        for (index, (ask, submission)) in batch.iter().enumerate() {
+            if !asks.insert(ask) {
                 return Err((index, Verdict::Unsuitable("a batch answers each ask once")));
             }
-            match self.judge(&ask, &submission, Route::Batch) {
-                Ok(delivery) => deliveries.push((index, ask, submission.id, delivery)),
+            match self.judge(ask, submission, Route::Batch) {
+                Ok(delivery) => deliveries.push((index, ask, &submission.id, delivery)),
                 Err(Verdict::Delivered) => {}
                 Err(verdict) => return Err((index, verdict)),
             }
         }
         for (index, ask, submission, delivery) in deliveries {
-            match self.deliver_submission(&ask, &submission, delivery, courier) {
+            match self.deliver_submission(ask, submission, delivery, courier) {
                 Verdict::Delivered => {}
                 verdict => return Err((index, verdict)),
             }

@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use proptest::prelude::*;
 
 use super::{
-    tests::{Asker, ask_id, at, new_ask, pick, skip, submission_id},
+    tests::{Asker, ask_id, at, new_ask, pick, skip, submission_id, wide},
     *,
 };
 use crate::{AskId, Moment, Outcome, Provenance, Source, Submission, SubmissionId, WireAction};
@@ -171,7 +171,7 @@ struct World {
 impl World {
     fn new() -> Self {
         Self {
-            engine: Engine::new(super::tests::wide(), 600),
+            engine: Engine::new(wide(), 600),
             asker: Asker::default(),
             inbox: Inbox::default(),
             is_connected: false,
@@ -232,11 +232,10 @@ impl World {
     fn submission(&mut self, sent: &Sent) -> Submission {
         let n = self.submissions.len();
         let submission = match sent {
-            Sent::Valid => pick(n, "Red"),
+            Sent::Again(which) if n > 0 => return self.submissions[which % n].clone(),
+            Sent::Valid | Sent::Again(_) => pick(n, "Red"),
             Sent::Invalid => pick(n, "Green"),
             Sent::Skip => skip(n),
-            Sent::Again(which) if n > 0 => return self.submissions[which % n].clone(),
-            Sent::Again(_) => pick(n, "Red"),
         };
         self.submissions.push(submission.clone());
         submission
@@ -348,7 +347,7 @@ impl World {
             Step::AskerDies => self.asker.is_alive = false,
             Step::AskerLives => self.asker.is_alive = true,
             Step::Connect => {
-                self.engine.connected(self.moment(), super::tests::wide(), &mut self.asker);
+                self.engine.connected(self.moment(), wide(), &mut self.asker);
                 self.let_time_pass();
                 self.inbox.in_snapshot.clear();
                 self.is_connected = true;
@@ -387,8 +386,7 @@ impl World {
         let submission = self.submission(sent);
         let is_permission = self.asks.get(ask).is_some_and(|ask| ask.is_permission) != wrong_action;
         let route = if is_permission { Route::Permission } else { Route::Elicitation };
-        let verdict =
-            self.engine.submit(self.moment(), &ask_id(ask), submission.clone(), route, &mut self.asker);
+        let verdict = self.engine.submit(self.moment(), &ask_id(ask), &submission, route, &mut self.asker);
         self.let_time_pass();
         let expected = self.expect(ask, &submission, route);
         let expected = self.take_effect(ask, &submission, expected);
@@ -401,8 +399,9 @@ impl World {
     fn batch(&mut self, asks: &[(usize, Sent)]) {
         let batch: Vec<(usize, Submission)> =
             asks.iter().map(|(ask, sent)| (self.pick_ask(*ask), self.submission(sent))).collect();
-        let entries = batch.iter().map(|(ask, submission)| (ask_id(*ask), submission.clone())).collect();
-        let result = self.engine.submit_batch(self.moment(), entries, &mut self.asker);
+        let entries: Vec<_> =
+            batch.iter().map(|(ask, submission)| (ask_id(*ask), submission.clone())).collect();
+        let result = self.engine.submit_batch(self.moment(), &entries, &mut self.asker);
         self.let_time_pass();
         let mut to_deliver = Vec::new();
         for (n, (ask, submission)) in batch.iter().enumerate() {

@@ -119,7 +119,7 @@ fn one_open() -> (Engine, Asker) {
     (engine, asker)
 }
 
-fn submit(engine: &mut Engine, asker: &mut Asker, n: usize, submission: Submission) -> Verdict {
+fn submit(engine: &mut Engine, asker: &mut Asker, n: usize, submission: &Submission) -> Verdict {
     engine.submit(at(1), &ask_id(n), submission, Route::Elicitation, asker)
 }
 
@@ -132,7 +132,7 @@ fn record(engine: &Engine) -> (Outcome, Provenance, Option<WireAction>, Option<&
 #[test]
 fn ac10_a_submission_is_accepted_and_goes_out_once() {
     let (mut engine, mut asker) = one_open();
-    assert_eq!(submit(&mut engine, &mut asker, 0, pick(0, "Red")), Verdict::Delivered);
+    assert_eq!(submit(&mut engine, &mut asker, 0, &pick(0, "Red")), Verdict::Delivered);
     let content = serde_json::json!({"question_0": "Red"}).as_object().cloned().unwrap();
     assert_eq!(asker.got, [(ask_id(0), Some(Delivery::Accept(content)))]);
     assert_eq!(record(&engine), (Outcome::Accept, Provenance::Client, Some(WireAction::Accept), None));
@@ -142,7 +142,7 @@ fn ac10_a_submission_is_accepted_and_goes_out_once() {
 #[test]
 fn ac14_skip_is_decline_on_the_wire_and_in_the_record() {
     let (mut engine, mut asker) = one_open();
-    assert_eq!(submit(&mut engine, &mut asker, 0, skip(0)), Verdict::Delivered);
+    assert_eq!(submit(&mut engine, &mut asker, 0, &skip(0)), Verdict::Delivered);
     assert_eq!(asker.wires(), [Some(WireAction::Decline)]);
     assert_eq!(record(&engine), (Outcome::Decline, Provenance::Client, Some(WireAction::Decline), None));
 }
@@ -165,7 +165,7 @@ fn ac64_the_deadline_is_decline_on_the_wire_and_timeout_in_the_record() {
 #[test]
 fn ac64_an_answer_that_arrives_at_the_deadline_is_too_late() {
     let (mut engine, mut asker) = one_open();
-    let verdict = engine.submit(at(60_000), &ask_id(0), pick(0, "Red"), Route::Elicitation, &mut asker);
+    let verdict = engine.submit(at(60_000), &ask_id(0), &pick(0, "Red"), Route::Elicitation, &mut asker);
     assert!(matches!(verdict, Verdict::Ended(Some(Ended { outcome: Outcome::Timeout, .. }))), "{verdict:?}");
     assert_eq!(asker.wires(), [Some(WireAction::Decline)]);
 }
@@ -208,7 +208,7 @@ fn ac15_a_cancelled_turn_cancels_every_ask_of_its_session_and_no_other() {
 fn an_answer_that_nobody_takes_is_withdrawn_and_its_sender_is_told() {
     let (mut engine, mut asker) = one_open();
     asker.is_alive = false;
-    let verdict = submit(&mut engine, &mut asker, 0, pick(0, "Red"));
+    let verdict = submit(&mut engine, &mut asker, 0, &pick(0, "Red"));
     let withdrawn = (Outcome::Withdrawn, Provenance::System, None, Some("agent_disconnected"));
     assert_eq!(record(&engine), withdrawn);
     assert_eq!(verdict, Verdict::Ended(engine.ended(&ask_id(0)).cloned()));
@@ -228,18 +228,18 @@ fn a_prompt_that_ended_with_its_request_gone_sends_nothing() {
 fn ac12f_two_asks_with_the_same_content_are_two_asks() {
     let (mut engine, mut asker) = one_open();
     engine.open(at(0), NewAsk { id: ask_id(1), ..new_ask(0) }, &mut asker).unwrap();
-    assert_eq!(submit(&mut engine, &mut asker, 0, pick(0, "Red")), Verdict::Delivered);
+    assert_eq!(submit(&mut engine, &mut asker, 0, &pick(0, "Red")), Verdict::Delivered);
     assert_eq!(engine.open_asks(), 1);
-    assert_eq!(submit(&mut engine, &mut asker, 1, pick(1, "Blue")), Verdict::Delivered);
+    assert_eq!(submit(&mut engine, &mut asker, 1, &pick(1, "Blue")), Verdict::Delivered);
     assert_eq!(asker.got.len(), 2);
 }
 
 #[test]
 fn ac12g_a_later_submission_is_told_how_it_ended_and_which_one_won() {
     let (mut engine, mut asker) = one_open();
-    submit(&mut engine, &mut asker, 0, pick(0, "Red"));
+    submit(&mut engine, &mut asker, 0, &pick(0, "Red"));
     for later in [pick(1, "Red"), pick(2, "Blue"), skip(3)] {
-        let Verdict::Ended(Some(ended)) = submit(&mut engine, &mut asker, 0, later) else {
+        let Verdict::Ended(Some(ended)) = submit(&mut engine, &mut asker, 0, &later) else {
             panic!("not found")
         };
         assert_eq!((ended.outcome, ended.submission), (Outcome::Accept, Some(submission_id(0))));
@@ -250,14 +250,14 @@ fn ac12g_a_later_submission_is_told_how_it_ended_and_which_one_won() {
 #[test]
 fn ac61_an_unknown_ask_is_not_found() {
     let (mut engine, mut asker) = one_open();
-    assert_eq!(submit(&mut engine, &mut asker, 7, pick(0, "Red")), Verdict::Ended(None));
+    assert_eq!(submit(&mut engine, &mut asker, 7, &pick(0, "Red")), Verdict::Ended(None));
 }
 
 #[test]
 fn a_submission_sent_twice_has_one_verdict_and_one_delivery() {
     let (mut engine, mut asker) = one_open();
-    assert_eq!(submit(&mut engine, &mut asker, 0, pick(0, "Red")), Verdict::Delivered);
-    assert_eq!(submit(&mut engine, &mut asker, 0, pick(0, "Red")), Verdict::Delivered);
+    assert_eq!(submit(&mut engine, &mut asker, 0, &pick(0, "Red")), Verdict::Delivered);
+    assert_eq!(submit(&mut engine, &mut asker, 0, &pick(0, "Red")), Verdict::Delivered);
     assert_eq!(engine.verdict(at(2), &ask_id(0), &submission_id(0), &mut asker), Verdict::Delivered);
     assert_eq!(asker.got.len(), 1);
 }
@@ -265,22 +265,26 @@ fn a_submission_sent_twice_has_one_verdict_and_one_delivery() {
 #[test]
 fn f10_an_invalid_answer_keeps_the_ask_open_and_sends_nothing() {
     let (mut engine, mut asker) = one_open();
-    let verdict = submit(&mut engine, &mut asker, 0, pick(0, "Green"));
+    let verdict = submit(&mut engine, &mut asker, 0, &pick(0, "Green"));
     let Verdict::Invalid(errors) = &verdict else { panic!("{verdict:?}") };
     assert_eq!((errors[0].question_id.as_str(), errors[0].rule), ("question_0", Rule::NotAChoice));
     assert_eq!((engine.open_asks(), asker.got.len()), (1, 0));
 
     assert_eq!(engine.verdict(at(2), &ask_id(0), &submission_id(0), &mut asker), verdict, "asked again");
-    assert_eq!(submit(&mut engine, &mut asker, 0, pick(1, "Red")), Verdict::Delivered);
+    assert_eq!(submit(&mut engine, &mut asker, 0, &pick(1, "Red")), Verdict::Delivered);
 }
 
 #[test]
 fn a_submission_that_was_reported_unseen_is_never_delivered() {
     let (mut engine, mut asker) = one_open();
     assert_eq!(engine.verdict(at(1), &ask_id(0), &submission_id(0), &mut asker), Verdict::Unseen);
-    assert_eq!(submit(&mut engine, &mut asker, 0, pick(0, "Red")), Verdict::Unseen, "its sender was told so");
+    assert_eq!(
+        submit(&mut engine, &mut asker, 0, &pick(0, "Red")),
+        Verdict::Unseen,
+        "its sender was told so"
+    );
     assert_eq!((engine.open_asks(), asker.got.len()), (1, 0));
-    assert_eq!(submit(&mut engine, &mut asker, 0, pick(1, "Red")), Verdict::Delivered);
+    assert_eq!(submit(&mut engine, &mut asker, 0, &pick(1, "Red")), Verdict::Delivered);
     let Verdict::Ended(Some(ended)) = engine.verdict(at(2), &ask_id(0), &submission_id(0), &mut asker) else {
         panic!("ended");
     };
@@ -293,7 +297,7 @@ fn permissions_and_other_asks_have_their_own_actions() {
     let of = |source| NewAsk { source, single_use: vec!["Red".into()], ..new_ask(1) };
     engine.open(at(0), of(Source::Permission), &mut asker).unwrap();
     let ask = |engine: &mut Engine, asker: &mut Asker, n, route| {
-        engine.submit(at(1), &ask_id(n), pick(n, "Red"), route, asker)
+        engine.submit(at(1), &ask_id(n), &pick(n, "Red"), route, asker)
     };
     assert!(matches!(ask(&mut engine, &mut asker, 1, Route::Elicitation), Verdict::Unsuitable(_)));
     assert!(matches!(ask(&mut engine, &mut asker, 0, Route::Permission), Verdict::Unsuitable(_)));
@@ -314,10 +318,10 @@ fn two_permissions() -> (Engine, Asker) {
 #[test]
 fn s44_a_batch_delivers_all() {
     let (mut engine, mut asker) = two_permissions();
-    let batch = vec![(ask_id(0), pick(0, "Red")), (ask_id(1), skip(1))];
-    assert_eq!(engine.submit_batch(at(1), batch.clone(), &mut asker), Ok(()));
+    let batch = [(ask_id(0), pick(0, "Red")), (ask_id(1), skip(1))];
+    assert_eq!(engine.submit_batch(at(1), &batch, &mut asker), Ok(()));
     assert_eq!(asker.wires(), [Some(WireAction::Accept), Some(WireAction::Decline)]);
-    assert_eq!(engine.submit_batch(at(1), batch, &mut asker), Ok(()), "the same batch again");
+    assert_eq!(engine.submit_batch(at(1), &batch, &mut asker), Ok(()), "the same batch again");
     assert_eq!(asker.got.len(), 2);
 }
 
@@ -331,8 +335,8 @@ fn s44_a_batch_with_one_bad_answer_delivers_none() {
     ];
     for (index, bad) in bad.into_iter().enumerate() {
         let (mut engine, mut asker) = two_permissions();
-        let batch = vec![(ask_id(0), pick(0, "Red")), bad];
-        let (at_entry, verdict) = engine.submit_batch(at(1), batch, &mut asker).unwrap_err();
+        let batch = [(ask_id(0), pick(0, "Red")), bad];
+        let (at_entry, verdict) = engine.submit_batch(at(1), &batch, &mut asker).unwrap_err();
         assert_eq!(at_entry, 1, "case {index}");
         assert_ne!(verdict, Verdict::Delivered, "case {index}");
         assert_eq!((engine.open_asks(), asker.got.len()), (2, 0), "case {index}: {verdict:?}");
@@ -342,7 +346,7 @@ fn s44_a_batch_with_one_bad_answer_delivers_none() {
 #[test]
 fn s44_a_batch_takes_no_elicitations() {
     let (mut engine, mut asker) = one_open();
-    let (_, verdict) = engine.submit_batch(at(1), vec![(ask_id(0), pick(0, "Red"))], &mut asker).unwrap_err();
+    let (_, verdict) = engine.submit_batch(at(1), &[(ask_id(0), pick(0, "Red"))], &mut asker).unwrap_err();
     assert!(matches!(verdict, Verdict::Unsuitable(_)), "{verdict:?}");
 }
 
@@ -437,7 +441,7 @@ fn s9_a_snapshot_is_one_instant_and_everything_later_follows_it() {
     for n in 1..3 {
         engine.open(at(0), new_ask(n), &mut asker).unwrap();
     }
-    submit(&mut engine, &mut asker, 2, skip(0));
+    submit(&mut engine, &mut asker, 2, &skip(0));
     engine.connected(at(10_000), Limits::default(), &mut asker);
     engine.end(at(10_000), &ask_id(0), EndCause::TurnCancelled, &mut asker);
     engine.open(at(10_000), new_ask(3), &mut asker).unwrap();
@@ -546,7 +550,7 @@ fn next_deadline_is_the_nearest_and_goes_with_its_ask() {
     engine.open(at(0), NewAsk { timeout, ..new_ask(1) }, &mut asker).unwrap();
     engine.open(at(0), NewAsk { timeout: None, ..new_ask(2) }, &mut asker).unwrap();
     assert_eq!(engine.next_deadline(), Some(at(10_000)));
-    submit(&mut engine, &mut asker, 1, skip(0));
+    submit(&mut engine, &mut asker, 1, &skip(0));
     assert_eq!(engine.next_deadline(), Some(at(60_000)));
     engine.advance(at(u64::MAX), &mut asker);
     assert_eq!(engine.open_asks(), 1, "no deadline, no end");
