@@ -522,7 +522,7 @@ fn check_row(ended: &Ended) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
 
     #[test]
     fn the_engine_agrees_with_the_reference(steps in proptest::collection::vec(step(), 1..120)) {
