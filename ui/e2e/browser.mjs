@@ -1,0 +1,85 @@
+// One browser for a test file, one fresh page for a test: with every request, console error and policy violation noted.
+import { readFileSync, mkdirSync } from "node:fs";
+import { createRequire } from "node:module";
+import { fileURLToPath } from "node:url";
+import assert from "node:assert/strict";
+import { chromium } from "playwright-core";
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const artefacts = fileURLToPath(new URL("../artefacts/", import.meta.url));
+
+export const PHONE = { width: 360, height: 740 };
+export const DESK = { width: 1280, height: 800 };
+
+export async function launch() {
+  const executablePath = process.env.CHROMIUM ?? "/usr/bin/chromium-headless-shell";
+  const root = process.getuid?.() === 0;
+  return chromium.launch({ executablePath, args: root ? ["--no-sandbox"] : [] });
+}
+
+/** A page in its own storage. `done` asserts that nothing went wrong behind the scenes. */
+export async function visit(browser, { viewport = DESK, dark = false, touch = false, scale = 1 } = {}) {
+  const context = await browser.newContext({
+    viewport,
+    colorScheme: dark ? "dark" : "light",
+    hasTouch: touch,
+    deviceScaleFactor: scale,
+    reducedMotion: "reduce",
+    timezoneId: "Europe/Berlin",
+  });
+  await context.addInitScript(() => {
+    window.__violations = [];
+    document.addEventListener("securitypolicyviolation", (event) => window.__violations.push(`${event.violatedDirective} ${event.blockedURI}`));
+  });
+  const page = await context.newPage();
+  const requests = [];
+  const errors = [];
+  page.on("request", (request) => requests.push(request.url()));
+  page.on("pageerror", (error) => errors.push(String(error)));
+  page.on("console", (message) => {
+    // The browser logs failed calls, which some tests provoke, by itself.
+    if (message.type() === "error" && !/Failed to load resource|net::ERR_/.test(message.text())) errors.push(message.text());
+  });
+  return {
+    context,
+    page,
+    requests,
+    errors,
+    async done(origin) {
+      const violations = await page.evaluate(() => window.__violations);
+      assert.deepEqual(violations, [], "no violation of the content security policy");
+      assert.deepEqual(errors, [], "no error on the console");
+      const foreign = requests.filter((url) => new URL(url).origin !== origin);
+      assert.deepEqual(foreign, [], "no request to another origin");
+      await context.close();
+    },
+  };
+}
+
+/** Puts a token into the page's storage as a sign-in would. */
+export async function enter(page, base, login, path = "/") {
+  await page.addInitScript((value) => {
+    if (localStorage.getItem("handraise.login") === null) localStorage.setItem("handraise.login", value);
+  }, JSON.stringify(login));
+  await page.goto(base + path);
+}
+
+/** axe runs through the debugger, so the page's own policy stays as strict as it is. */
+export async function clean(page, what) {
+  await page.evaluate(`${axe}; undefined`);
+  const { violations } = await page.evaluate(() =>
+    window.axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"] }),
+  );
+  const found = violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => `${node.html.slice(0, 160)} ${node.failureSummary}`).join(" | ")}`);
+  assert.deepEqual(found, [], `axe finds nothing in ${what}`);
+}
+
+export async function picture(page, name, fullPage = false) {
+  mkdirSync(artefacts, { recursive: true });
+  await page.screenshot({ path: `${artefacts}${name}.png`, fullPage });
+}
+
+/** Waits until the open card takes answers (S40). */
+export async function still(page) {
+  await page.waitForTimeout(450);
+}

@@ -1,0 +1,6 @@
+// Removes what an earlier build left in the server crate's page folder; the committed placeholder stays.
+import { rmSync } from "node:fs";
+
+const page = new URL("../../crates/handraise-server/page/", import.meta.url);
+rmSync(new URL("assets/", page), { recursive: true, force: true });
+rmSync(new URL("index.html", page), { force: true });

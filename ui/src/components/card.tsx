@@ -1,0 +1,258 @@
+// One ask: who, what, until when; its questions; and what became of it. The same card stands in the inbox and in a transcript.
+import type { ComponentChildren } from "preact";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import type { Answer, Ask } from "../api/types.ts";
+import { complete, counts, takesSelection, toAnswers } from "../model/answers.ts";
+import { phase } from "../model/phase.ts";
+import { may } from "../state/access.ts";
+import { useCell } from "../state/cell.ts";
+import { dropDraft, entriesOf, putEntry } from "../state/entries.ts";
+import { useGuard } from "../state/guarded.ts";
+import type { Live } from "../state/live.ts";
+import { usePainted } from "../state/painted.ts";
+import { reported, useSeen } from "../state/seen.ts";
+import { dismiss, submissionOf, submissions, submit } from "../state/submissions.ts";
+import * as words from "../words.ts";
+import { Confirm } from "./confirm.tsx";
+import { Countdown } from "./countdown.tsx";
+import { Foot } from "./foot.tsx";
+import { asker, From } from "./from.tsx";
+import { destinationOf, Link } from "./link.tsx";
+import { Message } from "./message.tsx";
+import { CardNotice } from "./notice.tsx";
+import { plain } from "../model/visible.ts";
+import { Question } from "./question.tsx";
+import { inWords, Settled } from "./settled.tsx";
+import { digit, shortcut } from "./shortcuts.ts";
+
+interface Props {
+  live: Live;
+  ask: Ask;
+  /** Inside a transcript: boxed, with a smaller heading. */
+  boxed?: boolean;
+  /** The person has just opened it: the heading takes the focus. */
+  focus?: boolean;
+  heading: string;
+}
+
+export function Card({ live, ask, boxed = false, focus = false, heading }: Props) {
+  const root = useRef<HTMLElement>(null);
+  const link = useCell(live.link);
+  const draft = useCell(entriesOf(ask));
+  useCell(submissions);
+  const submission = submissionOf(ask.id);
+  const online = link.is !== "lost";
+  const mayAnswer = may(live.login, "operator");
+  const now = phase(ask, submission, { me: live.login.name, mayAnswer, online });
+  const notice = now.is === "open" ? now.notice : null;
+
+  const [fixed, setFixed] = useState<ReadonlySet<string>>(new Set());
+  const [skipping, setSkipping] = useState(false);
+  const [said, setSaid] = useState("");
+
+  const content = [ask.digest, ask.state, now.is, notice, submission?.is].join();
+  const guard = useGuard(root, content);
+  const painted = usePainted(root, ask.id);
+  useSeen(live, ask, root);
+
+  const open = now.is === "open";
+  const risk = ask.source === "confirm";
+  const details = submission?.is === "invalid" ? submission.details : [];
+  const errorOf = (id: string): string | undefined => {
+    const own = details.filter((detail) => detail.question_id === id);
+    return own.length === 0 || fixed.has(id) ? undefined : own.map((detail) => detail.message).join(" ");
+  };
+
+  // A new verdict: what was fixed since the last one is no longer known to be right.
+  useEffect(() => setFixed(new Set()), [submission]);
+  useEffect(() => {
+    if (submission?.is === "invalid") focusFirst(root.current, submission.details[0]?.question_id);
+  }, [submission]);
+  useEffect(() => {
+    if (ask.settlement !== null) dropDraft(ask.id);
+  }, [ask.id, ask.settlement]);
+  useEffect(() => {
+    setSkipping(false);
+    setSaid("");
+  }, [ask.id, now.is]);
+  // When the card's controls go while one of them has the focus, the focus stays on this card.
+  const hadFocus = useRef(false);
+  useLayoutEffect(() => {
+    if (hadFocus.current && document.activeElement === document.body) root.current?.querySelector<HTMLElement>("h1, h3")?.focus();
+  });
+  hadFocus.current = root.current?.contains(document.activeElement) ?? false;
+
+  async function send(answers: Answer[], rejected: boolean, reason: string): Promise<void> {
+    const chose = rejected ? "" : (inWords(ask, answers) ?? "answer");
+    await reported(live, ask);
+    await submit(live, ask, { answers, rejected, reject_reason: reason }, chose);
+  }
+
+  function act(allowed: boolean, what: () => void): void {
+    if (!open || notice === "offline" || notice === "readonly") return;
+    if (!allowed) {
+      setSaid(words.cardTooSoon);
+      return;
+    }
+    setSaid("");
+    what();
+  }
+
+  function submitAnswers(): void {
+    if (risk) {
+      void send(confirmation(ask, toAnswers(ask, draft.entries, painted)), false, "");
+      return;
+    }
+    if (ask.mode === "url") {
+      const to = destinationOf(ask);
+      if (to === null) return;
+      window.open(to.href, "_blank", "noopener,noreferrer");
+      void send([], false, "");
+      return;
+    }
+    if (!complete(ask, draft.entries, painted)) {
+      const missing = ask.questions.find((question) => !counts(question, draft.entries, painted));
+      setSaid(ask.questions.length === 1 && missing !== undefined && takesSelection(missing) ? words.cardPickOne : words.cardAnswerAll);
+      focusFirst(root.current, missing?.id);
+      return;
+    }
+    void send(toAnswers(ask, draft.entries, painted), false, "");
+  }
+
+  const answered = ask.questions.filter((question) => counts(question, draft.entries, painted)).length;
+  const audience = [ask.origin.client?.name, ask.origin.server].filter((name) => typeof name === "string").map((name) => plain(name, 60));
+
+  let body: ComponentChildren;
+  if (now.is === "settled") {
+    body = <Settled live={live} ask={ask} end={now.end} settlement={now.settlement} submission={submission} />;
+  } else {
+    body = (
+      <>
+        {notice !== null && <CardNotice live={live} ask={ask} notice={notice} submission={submission} />}
+        {ask.confirm !== null && <Confirm call={ask.confirm} />}
+        {ask.mode === "url" && <Link ask={ask} />}
+        {(risk ? ask.questions.filter((question) => question !== soleBoolean(ask)) : ask.questions).map((question) => (
+          <Question
+            key={question.id}
+            ask={ask}
+            question={question}
+            entries={draft.entries}
+            disabled={now.is === "sent" || notice === "readonly"}
+            error={errorOf(question.id)}
+            audience={audience.length === 0 ? asker(ask) : audience.join(" and ")}
+            onPut={(entry) => {
+              setFixed(new Set([...fixed, question.id]));
+              if (said !== "") setSaid("");
+              dismiss(ask.id);
+              putEntry(ask, question.id, entry);
+            }}
+          />
+        ))}
+        <Foot
+          live={live}
+          ask={ask}
+          sent={now.is === "sent"}
+          notice={notice}
+          answered={answered}
+          ready={risk || ask.mode === "url" || complete(ask, draft.entries, painted)}
+          savedAt={draft.savedAt}
+          said={said}
+          skipping={skipping}
+          onSkipping={(event, on) => act(guard.click(event), () => setSkipping(on))}
+          onSkip={(allowed, reason) => act(allowed, () => void send([], true, reason))}
+          onSubmit={(event) => act(guard.click(event), submitAnswers)}
+          guard={guard}
+        />
+      </>
+    );
+  }
+
+  return (
+    <section
+      class={`card ${boxed ? "boxed" : ""} ${risk && now.is !== "settled" ? "risk" : ""} ${now.is === "sent" ? "sent" : ""} ${now.is === "settled" ? "done" : ""}`}
+      aria-labelledby={heading}
+      aria-busy={now.is === "sent" || undefined}
+      data-ask={ask.id}
+      data-phase={now.is}
+      data-notice={notice ?? undefined}
+      ref={root}
+      onClickCapture={(event) => {
+        // Choosing, too, waits until the card stands still.
+        const choice = event.target instanceof Element ? event.target.closest(".choice") : null;
+        if (choice !== null && !guard.click(event)) {
+          event.preventDefault();
+          event.stopPropagation();
+          setSaid(words.cardTooSoon);
+        }
+      }}
+      onKeyDown={(event) => {
+        if (!open) return;
+        const wish = shortcut(event, risk);
+        if (wish === "submit" && !skipping) {
+          event.preventDefault();
+          act(guard.key(), submitAnswers);
+        } else if (wish === "skip") {
+          event.preventDefault();
+          act(guard.key(), () => setSkipping(true));
+        } else if (typeof wish === "number") {
+          const input = digit(event.target, root.current, wish);
+          if (input !== null) {
+            event.preventDefault();
+            // The click passes the guard above like any other.
+            input.click();
+            input.focus();
+          }
+        } else if (wish === "leave") {
+          event.preventDefault();
+          event.stopPropagation();
+          if (skipping) setSkipping(false);
+          root.current?.querySelector<HTMLElement>("h1, h3")?.focus();
+        }
+      }}
+    >
+      <header>
+        <From live={live} ask={ask} inSession={boxed} />
+        <Message
+          ask={ask}
+          boxed={boxed}
+          focus={focus}
+          id={heading}
+          between={
+            now.is === "sent" ? (
+              <p class="when">{submission?.is === "unknown" ? words.cardSentUnknown : words.cardSent}</p>
+            ) : now.is === "settled" ? null : notice === "offline" ? null : (
+              <Countdown live={live} ask={ask} withOpened={!boxed} />
+            )
+          }
+        />
+      </header>
+      {body}
+      <p class="hide" role="status">
+        {now.is === "sent" ? words.cardSent : now.is === "settled" ? (root.current === null ? "" : words.inboxSettled) : ""}
+      </p>
+    </section>
+  );
+}
+
+/** The yes/no question that the confirm's own two buttons answer. */
+function soleBoolean(ask: Ask) {
+  const booleans = ask.questions.filter((question) => question.kind === "boolean");
+  return booleans.length === 1 ? booleans[0] : undefined;
+}
+
+function confirmation(ask: Ask, answers: Answer[]): Answer[] {
+  const question = soleBoolean(ask);
+  if (question === undefined) return answers;
+  return [...answers.filter((answer) => answer.question_id !== question.id), { question_id: question.id, selected_options: ["true"], custom_text: "" }];
+}
+
+function focusFirst(card: HTMLElement | null, question: string | undefined): void {
+  // After the render that marks it.
+  requestAnimationFrame(() => {
+    const all = [...(card?.querySelectorAll<HTMLElement>("[data-q]") ?? [])];
+    const target = all.find((one) => one.dataset["q"] === question) ?? null;
+    const control = target?.querySelector<HTMLElement>("input:checked, input:not([type=search]), textarea") ?? null;
+    control?.focus();
+    target?.scrollIntoView({ block: "center" });
+  });
+}

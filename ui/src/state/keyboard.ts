@@ -1,0 +1,66 @@
+// The keys that mean the same everywhere on the page. Keys of a card are the card's.
+import { useEffect } from "preact/hooks";
+import { isField } from "../components/shortcuts.ts";
+import { go, route } from "./router.ts";
+
+/** A second key within this time completes a pair such as "g i". */
+const PAIR = 1_500;
+
+export function useKeyboard(onHelp: () => void): void {
+  useEffect(() => {
+    let pairUntil = 0;
+    const onKey = (event: KeyboardEvent): void => {
+      if (event.defaultPrevented || event.isComposing || event.ctrlKey || event.metaKey || event.altKey) return;
+      if (isField(event.target) || document.querySelector("dialog[open]") !== null) {
+        if (event.key === "Escape" && event.target instanceof HTMLElement) event.target.blur();
+        return;
+      }
+      const pair = performance.now() < pairUntil;
+      pairUntil = 0;
+      if (pair && event.key === "i") go({ page: "inbox", ask: null });
+      else if (pair && event.key === "s") go({ page: "sessions", session: null });
+      else if (event.key === "g" && !event.repeat) pairUntil = performance.now() + PAIR;
+      else if (event.key === "j" || event.key === "k") step(event.key === "j" ? 1 : -1);
+      else if (event.key === "/") document.querySelector<HTMLElement>(".find input")?.focus();
+      else if (event.key === "u" || event.key === "Escape") up();
+      else if (event.key === "?") onHelp();
+      else return;
+      event.preventDefault();
+    };
+    // In the capture phase, because "g s" must not skip the card in focus.
+    const onPair = (event: KeyboardEvent): void => {
+      if (performance.now() < pairUntil && event.key === "s" && !isField(event.target)) {
+        event.stopPropagation();
+        event.preventDefault();
+        pairUntil = 0;
+        go({ page: "sessions", session: null });
+      }
+    };
+    window.addEventListener("keydown", onPair, true);
+    window.addEventListener("keydown", onKey);
+    return () => {
+      window.removeEventListener("keydown", onPair, true);
+      window.removeEventListener("keydown", onKey);
+    };
+  }, [onHelp]);
+}
+
+/** Moves the focus to the next or previous row of the list. */
+function step(by: 1 | -1): void {
+  const rows = [...document.querySelectorAll<HTMLElement>("[data-row]")];
+  const at = rows.findIndex((row) => row === document.activeElement);
+  const current = at >= 0 ? at : rows.findIndex((row) => row.getAttribute("aria-current") === "true");
+  const next = current < 0 ? (by === 1 ? 0 : rows.length - 1) : Math.min(rows.length - 1, Math.max(0, current + by));
+  rows[next]?.focus();
+  rows[next]?.scrollIntoView({ block: "nearest" });
+}
+
+/** Closes the card or session in view; nothing is skipped or lost by it. */
+function up(): void {
+  const now = route.get();
+  if (now.page === "inbox" && now.ask !== null) {
+    const row = now.ask;
+    go({ page: "inbox", ask: null });
+    requestAnimationFrame(() => document.querySelector<HTMLElement>(`[data-row="${CSS.escape(row)}"]`)?.focus());
+  } else if (now.page === "sessions" && now.session !== null) go({ page: "sessions", session: null });
+}

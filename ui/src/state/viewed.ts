@@ -1,0 +1,27 @@
+// Which asks were opened in this browser; the others carry a dot in the list.
+import { Cell } from "./cell.ts";
+
+const KEY = "handraise.viewed";
+const KEPT = 500;
+
+export const viewed = new Cell<ReadonlySet<string>>(load());
+
+export function view(ask: string): void {
+  if (viewed.get().has(ask)) return;
+  const next = [...viewed.get(), ask].slice(-KEPT);
+  viewed.set(new Set(next));
+  try {
+    localStorage.setItem(KEY, JSON.stringify(next));
+  } catch {
+    // Without room it is forgotten at the next load.
+  }
+}
+
+function load(): ReadonlySet<string> {
+  try {
+    const saved: unknown = JSON.parse(localStorage.getItem(KEY) ?? "[]");
+    return new Set(Array.isArray(saved) ? saved.filter((id) => typeof id === "string") : []);
+  } catch {
+    return new Set();
+  }
+}
