@@ -1,14 +1,19 @@
-//! An ask as the asking side hands it in, and why it may be refused.
+//! An ask as the asking side hands it in, and its announcement.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
-use handraise_api::ask::{Confirm, Implementation};
+use handraise_api::{
+    ask::{AskContent, Confirm, Implementation},
+    frame::AnnouncedAsk,
+};
 use handraise_core::{
-    Mode, OnDeadline, Source,
+    AskId, Mode, OnDeadline, Source,
     form::{AnswerRules, Form},
+    holder::{self, Refused},
 };
 
 /// What is to be asked. Immutable once opened (S9).
+#[derive(Debug, Clone)]
 pub struct NewAsk {
     /// Where it comes from.
     pub source: Source,
@@ -40,28 +45,42 @@ pub struct NewAsk {
     pub timeout: Option<Duration>,
 }
 
-/// Why an ask was not opened. The asking side is to be declined, with this as the reason.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, thiserror::Error)]
-pub enum Refused {
-    /// The holder has no inbox.
-    #[error("no inbox is configured, so nobody can be asked")]
-    NoInbox,
-    /// The holder is going down.
-    #[error("the holder is shutting down")]
-    ShuttingDown,
-    /// The holder's asks are too many.
-    #[error("too many asks are open in this process")]
-    OpenAsks,
-    /// The holder's asks are too large together.
-    #[error("the open asks of this process are too large together")]
-    OpenBytes,
-    /// The session's asks are too many.
-    #[error("too many asks are open in this session")]
-    SessionOpenAsks,
-    /// The asks come too fast.
-    #[error("asks come faster than the inbox takes them")]
-    Rate,
-    /// The ask does not fit a frame.
-    #[error("the ask is too large for one frame of the holder stream")]
-    TooLarge,
+impl NewAsk {
+    /// The engine's view of it, with the announcement written out once: it never changes again.
+    pub(crate) fn into_engine(self, id: AskId) -> Result<holder::NewAsk, Refused> {
+        let Self {
+            source,
+            mode,
+            session_id,
+            tool_call_id,
+            message,
+            url,
+            confirm,
+            on_deadline,
+            form,
+            rules,
+            single_use,
+            client,
+            server,
+            timeout,
+        } = self;
+        let content = AskContent {
+            source: source.into(),
+            mode: mode.into(),
+            session_id: session_id.clone(),
+            tool_call_id,
+            message,
+            url,
+            confirm,
+            on_deadline: on_deadline.map(Into::into),
+            allows_text_with_selection: rules.allows_text_with_selection,
+            allows_partial: rules.allows_partial,
+            questions: form.questions().iter().map(Into::into).collect(),
+        };
+        let announced =
+            AnnouncedAsk { id: id.to_string(), deadline_ms: None, parked_ms: None, client, server, content };
+        // What cannot be written fits no frame.
+        let announcement: Arc<str> = serde_json::to_string(&announced).map_err(|_| Refused::TooLarge)?.into();
+        Ok(holder::NewAsk { id, source, session: session_id, announcement, form, rules, single_use, timeout })
+    }
 }

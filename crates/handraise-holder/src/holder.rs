@@ -1,19 +1,30 @@
-//! The handle that agentctl and the other asking sides hold.
+//! The handle that agentctl and the other asking sides hold, and the two tasks behind it.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use handraise_api::{
     frame::{Flags, SessionUpdated},
     words::HolderKind,
 };
 use handraise_core::{
-    AskId,
-    holder::{Delivery, EndCause},
+    AskId, Moment,
+    holder::{Delivery, EndCause, Refused},
 };
-use handraise_transport::clock::SharedClock;
-use tokio::sync::mpsc;
+use handraise_transport::{
+    clock::{SharedClock, SystemClock},
+    ids,
+};
+use tokio::{sync::mpsc, task::AbortHandle};
 
-use crate::{AddressError, Command, InboxAddress, NewAsk, NewMessage, Refused, Token};
+use crate::{
+    Command, InboxAddress, NewAsk, NewMessage, Token,
+    dial::{ConnectError, Dialer, Socket},
+    state::{Shared, State},
+    stream,
+};
+
+/// Commands that wait for whoever runs the sessions.
+const COMMANDS: usize = 64;
 
 /// What a holder needs to know to reach its inbox.
 #[derive(Debug, Clone)]
@@ -30,21 +41,71 @@ pub struct HolderSettings {
     pub host: String,
     /// Both clocks.
     pub clock: SharedClock,
+    /// How patient the stream is.
+    pub timing: Timing,
 }
 
-/// Why a holder could not start.
-#[derive(Debug, thiserror::Error)]
-pub enum ConnectError {
-    /// The address is none.
-    #[error(transparent)]
-    Address(#[from] AddressError),
+/// How patient the stream is. Tests are less patient than the default.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Timing {
+    /// From dialling to the welcome.
+    pub handshake: Duration,
+    /// An inbox that was quiet for so long is pinged.
+    pub ping_every: Duration,
+    /// An inbox that says nothing, acknowledges nothing or reads nothing for so long is given up.
+    pub dead_after: Duration,
+    /// The first wait before dialling again; each further one is twice as long.
+    pub backoff_min: Duration,
+    /// The longest wait before dialling again.
+    pub backoff_max: Duration,
+    /// How long closing in good order may take.
+    pub close: Duration,
+}
+
+impl Default for Timing {
+    fn default() -> Self {
+        Self {
+            handshake: Duration::from_secs(10),
+            ping_every: Duration::from_secs(10),
+            dead_after: Duration::from_secs(30),
+            backoff_min: Duration::from_millis(100),
+            backoff_max: Duration::from_secs(10),
+            close: Duration::from_millis(500),
+        }
+    }
 }
 
 /// Keeps the asks of this process. Clones share them.
+///
+/// When the last clone is dropped without [`shutdown`](Self::shutdown), every open ask is cancelled on the spot; the
+/// inbox finds out by itself.
 #[derive(Debug, Clone)]
-pub struct Holder;
+pub struct Holder(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    shared: Arc<Shared>,
+    tasks: Vec<AbortHandle>,
+    is_detached: bool,
+    close: Duration,
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        for task in &self.tasks {
+            task.abort();
+        }
+        self.shared.change(|state, now| {
+            let (engine, courier) = state.adjudicator();
+            engine.shut_down(now, courier);
+        });
+    }
+}
 
 impl Holder {
+    /// How long a shutdown waits for the inbox (F7).
+    pub const SHUTDOWN_GRACE: Duration = Duration::from_secs(2);
+
     /// Dials the inbox and introduces itself. Afterwards a lost connection is dialled again for ever, and asks
     /// stay open meanwhile.
     ///
@@ -52,25 +113,34 @@ impl Holder {
     /// When the inbox cannot be reached, does not take the token, or is not what it claims to be (S43). The
     /// message says what to do.
     pub async fn connect(settings: HolderSettings) -> Result<Self, ConnectError> {
-        drop(settings);
-        std::future::ready(Ok(Self)).await
+        let timing = settings.timing;
+        let shared = Arc::new(Shared::new(Arc::clone(&settings.clock)));
+        let mut dialer = Dialer::new(settings);
+        let (socket, welcome) = dialer.dial().await?;
+        shared.change(|state, now| state.connected(&welcome, now));
+        let tasks = [
+            tokio::spawn(keep_connected(Arc::clone(&shared), dialer, socket, timing)).abort_handle(),
+            tokio::spawn(keep_time(Arc::clone(&shared))).abort_handle(),
+        ];
+        Ok(Self(Arc::new(Inner { shared, tasks: tasks.into(), is_detached: false, close: timing.close })))
     }
 
     /// A holder without an inbox: every [`open`](Self::open) is refused with [`Refused::NoInbox`], everything else
     /// does nothing.
     pub fn detached() -> Self {
-        Self
+        let shared = Arc::new(Shared::new(SystemClock::shared()));
+        Self(Arc::new(Inner { shared, tasks: Vec::new(), is_detached: true, close: Duration::ZERO }))
     }
 
     /// The runtime flags as of the latest welcome (F5). All off when detached.
     pub fn flags(&self) -> Flags {
-        Flags { acp_elicitation: false, elicitation: false, adaptive_profiles: false }
+        self.0.shared.look(|state| state.flags)
     }
 
-    /// Opens an ask and announces it.
+    /// Opens an ask and announces it. Two equal asks are two asks (D4, AC-12f).
     ///
     /// `deliver` is called at most once, with what the asking side is to be sent, on whatever thread adjudicates and
-    /// while the holder is locked: it must not block and must not call the holder. It returns whether the delivery was
+    /// while the holder is locked: it must not block, and it must neither call the holder nor own a clone of it. It returns whether the delivery was
     /// handed to a live connection; `false` ends the ask as withdrawn. It is dropped uncalled when the ask ends by
     /// [`EndCause::AgentDisconnected`]. It may be called before `open` has returned.
     ///
@@ -82,43 +152,187 @@ impl Holder {
         ask: NewAsk,
         deliver: impl FnOnce(Delivery) -> bool + Send + 'static,
     ) -> Result<AskId, Refused> {
-        drop((ask, deliver));
-        Err(Refused::NoInbox)
+        if self.0.is_detached {
+            self.0.shared.change(|state, _| state.engine.count(Refused::NoInbox));
+            return Err(Refused::NoInbox);
+        }
+        // A minted id is a valid id; should it ever not be, nobody is asked.
+        let Ok(id) = AskId::new(ids::mint()) else { return Err(Refused::KnownId) };
+        let ask = ask.into_engine(id.clone())?;
+        self.0.shared.change(|state, now| {
+            state.expect_delivery(id.clone(), Box::new(deliver));
+            let (engine, courier) = state.adjudicator();
+            let opened = engine.open(now, ask, courier);
+            if let Err(refused) = opened {
+                state.forget_delivery(&id);
+                tracing::warn!(reason = refused.code(), "an ask was refused: {refused}");
+                return Err(refused);
+            }
+            Ok(id)
+        })
     }
 
     /// Ends one ask, unless it has ended (acp.md, "Elicitation life").
     pub fn withdraw(&self, ask: &AskId, cause: EndCause) {
-        let _ = (ask, cause);
+        self.0.shared.change(|state, now| {
+            let (engine, courier) = state.adjudicator();
+            engine.end(now, ask, cause, courier);
+        });
     }
 
     /// Ends every open ask of a session.
     pub fn end_session(&self, session_id: &str, cause: EndCause) {
-        let _ = (session_id, cause);
+        self.0.shared.change(|state, now| {
+            let (engine, courier) = state.adjudicator();
+            engine.end_session(now, session_id, cause, courier);
+        });
+    }
+
+    /// Marks an open ask as parked: its call has been answered, an answer is kept for `ttl`, its new deadline. Says
+    /// whether the ask was open and not parked.
+    ///
+    /// # Errors
+    /// When too many asks of its session are parked.
+    pub fn park(&self, ask: &AskId, ttl: Duration) -> Result<bool, Refused> {
+        self.0.shared.change(|state, now| {
+            let (engine, courier) = state.adjudicator();
+            engine.park(now, ask, ttl, courier)
+        })
+    }
+
+    /// How many asks are open.
+    pub fn open_asks(&self) -> usize {
+        self.0.shared.look(|state| state.engine.open_asks())
+    }
+
+    /// How often asks were refused, by reason.
+    pub fn refusals(&self) -> BTreeMap<Refused, u64> {
+        self.0.shared.look(|state| state.engine.refusals().clone())
     }
 
     /// Tells the inbox where a session stands; the latest word is repeated after every reconnect.
     pub fn session_updated(&self, session: SessionUpdated) {
-        drop(session);
+        if !self.0.is_detached {
+            self.0.shared.change(|state, _| state.session_updated(session));
+        }
     }
 
     /// Appends to a session's transcript. Kept until the inbox has acknowledged it, at most 16 MiB a session: then
     /// the oldest entries give way to a notice.
     pub fn session_message(&self, message: NewMessage) {
-        drop(message);
+        if self.0.is_detached {
+            return;
+        }
+        let at = self.0.shared.clock.wall();
+        if !self.0.shared.change(|state, _| state.transcripts.push(message, at)) {
+            tracing::warn!(
+                "too many sessions have transcripts that the inbox does not know; an entry was dropped"
+            );
+        }
     }
 
     /// What the inbox wants done, from now on. The latest receiver gets everything; without one, commands are
     /// answered `NOT_FOUND`.
     pub fn commands(&self) -> mpsc::Receiver<Command> {
-        mpsc::channel(1).1
+        let (sender, receiver) = mpsc::channel(COMMANDS);
+        self.0.shared.change(|state, _| state.commands = Some(sender));
+        receiver
     }
 
     /// Ends every open ask as [`EndCause::Shutdown`], waits until the inbox has acknowledged everything, at most
     /// [`SHUTDOWN_GRACE`](Self::SHUTDOWN_GRACE), and closes the stream (F7). Later opens are refused.
     pub async fn shutdown(self) {
-        std::future::ready(()).await;
+        let shared = &self.0.shared;
+        shared.change(|state, now| {
+            let (engine, courier) = state.adjudicator();
+            engine.shut_down(now, courier);
+        });
+        if self.0.is_detached {
+            return;
+        }
+        shared.hurry.notify_one();
+        let told = wait_until(shared, State::is_told);
+        if tokio::time::timeout(Self::SHUTDOWN_GRACE, told).await.is_err() {
+            tracing::warn!("the inbox did not acknowledge everything before the holder went down");
+            return;
+        }
+        shared.change(|state, _| state.is_closing = true);
+        shared.outgoing.notify_one();
+        // Closing in good order is a courtesy; the tasks end with the handle at the latest.
+        let _ = tokio::time::timeout(self.0.close, wait_until(shared, |state| state.is_closed)).await;
     }
+}
 
-    /// How long a shutdown waits for the inbox.
-    pub const SHUTDOWN_GRACE: Duration = Duration::from_secs(2);
+/// Waits for a condition that an acknowledgement, or the end of the stream, may bring about.
+async fn wait_until(shared: &Shared, condition: impl Fn(&State) -> bool) {
+    loop {
+        let changed = shared.settled.notified();
+        if shared.look(&condition) {
+            return;
+        }
+        changed.await;
+    }
+}
+
+/// Declines what is due. Without deadlines there is no timer.
+async fn keep_time(shared: Arc<Shared>) {
+    loop {
+        match shared.look(|state| state.engine.next_deadline().map(Moment::as_millis)) {
+            None => shared.timer.notified().await,
+            Some(deadline) => {
+                tokio::select! {
+                    () = shared.clock.sleep_until(deadline) => shared.change(|state, now| {
+                        let (engine, courier) = state.adjudicator();
+                        engine.advance(now, courier);
+                    }),
+                    () = shared.timer.notified() => {}
+                }
+            }
+        }
+    }
+}
+
+/// Runs the connection, and dials the next one when it is lost.
+async fn keep_connected(shared: Arc<Shared>, mut dialer: Dialer, first: Socket, timing: Timing) {
+    let mut socket = Some(first);
+    let mut wait = timing.backoff_min;
+    let mut was_told = false;
+    loop {
+        if let Some(socket) = socket.take() {
+            let finished = stream::run(&shared, socket, timing).await;
+            shared.change(|state, _| state.engine.disconnected());
+            let Some(lost) = finished.lost else { break };
+            tracing::warn!("the holder stream was lost: {lost}; open asks wait, reconnecting");
+            if finished.worked {
+                wait = timing.backoff_min;
+            }
+        }
+        tokio::select! {
+            () = tokio::time::sleep(jittered(wait)) => {}
+            () = shared.hurry.notified() => {}
+        }
+        match dialer.dial().await {
+            Ok((next, welcome)) => {
+                tracing::info!(instance = %welcome.instance, epoch = welcome.epoch, "the holder stream is up again");
+                shared.change(|state, now| state.connected(&welcome, now));
+                socket = Some(next);
+                was_told = false;
+            }
+            // Once is enough for a log; the handle's user sees what it can do without an inbox.
+            Err(error) if was_told => tracing::debug!("{error}"),
+            Err(error) => {
+                tracing::warn!("{error}; trying again for as long as it takes");
+                was_told = true;
+            }
+        }
+        wait = (wait * 2).min(timing.backoff_max);
+    }
+    shared.change(|state, _| state.is_closed = true);
+    shared.settled.notify_waiters();
+}
+
+/// Half of `wait` and a random part of the other half, so that a thousand holders do not come back at once.
+fn jittered(wait: Duration) -> Duration {
+    let random = ids::random().map_or(u8::MAX, |bytes| bytes.first().copied().unwrap_or(u8::MAX));
+    wait / 2 + wait.mul_f64(f64::from(random) / (2.0 * f64::from(u8::MAX)))
 }

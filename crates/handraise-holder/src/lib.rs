@@ -6,13 +6,19 @@
 mod address;
 mod ask;
 mod command;
+mod dial;
 mod holder;
+mod state;
+mod stream;
+mod transcript;
+mod wire;
 
 pub use address::{AddressError, InboxAddress, Token};
-pub use ask::{NewAsk, Refused};
+pub use ask::NewAsk;
 pub use command::{Command, NewMessage, Reply};
+pub use dial::ConnectError;
 pub use handraise_core::{
     AskId,
-    holder::{Delivery, EndCause},
+    holder::{Delivery, EndCause, Refused},
 };
-pub use holder::{ConnectError, Holder, HolderSettings};
+pub use holder::{Holder, HolderSettings, Timing};

@@ -1,0 +1,408 @@
+//! From an address to an open WebSocket: socket, TCP or TLS, the inbox's proof, then the token (S43).
+//!
+//! Proof and token go over **one** connection: whoever proved that it knows the token gets it, nobody who took the
+//! port over in between. Redirects are an error like every other status.
+
+use std::{io, net::SocketAddr, sync::Arc, time::Duration};
+
+use futures_util::{SinkExt, StreamExt};
+use handraise_api::frame::{Hello, MAX_FRAME_BYTES, PROTOCOL, Welcome, action};
+use handraise_transport::ids;
+use hmac::{Hmac, KeyInit, Mac};
+use http_body_util::{BodyExt, Empty, Limited};
+use hyper::{
+    Method, Request, Response, StatusCode,
+    body::{Bytes, Incoming as Body},
+    client::conn::http1::SendRequest,
+    header::{self, HeaderValue},
+    upgrade::Upgraded,
+};
+use hyper_util::rt::TokioIo;
+use serde::Deserialize;
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_tungstenite::{
+    WebSocketStream,
+    tungstenite::{
+        Message,
+        handshake::{client::generate_key, derive_accept_key},
+        protocol::{Role, WebSocketConfig},
+    },
+};
+
+use crate::{
+    HolderSettings, InboxAddress, Token,
+    wire::{self, Incoming},
+};
+
+/// An open stream to the inbox.
+pub(crate) type Socket = WebSocketStream<TokioIo<Upgraded>>;
+
+/// Most bytes of the proof's body.
+const PROOF_BYTES: usize = 4096;
+/// Most bytes of the names in a welcome.
+const NAME_BYTES: usize = 256;
+
+/// Why the inbox could not be reached. Every message says what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    /// Nobody listens there, or the network fails.
+    #[error("cannot reach the inbox at {inbox}: {source}; is `handraise up` running there?")]
+    Unreachable {
+        /// Where it should be.
+        inbox: InboxAddress,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// Whoever listens does not answer in time.
+    #[error("the inbox at {inbox} did not answer within {} s; is something else listening there?", after.as_secs())]
+    Silent {
+        /// Where it should be.
+        inbox: InboxAddress,
+        /// How long it was waited for.
+        after: Duration,
+    },
+    /// Whoever listens does not know our token, so it did not get it (S43).
+    #[error(
+        "what listens at {inbox} does not know this holder token, so it was not sent; use the token of the inbox that runs there, or free the port"
+    )]
+    NotProven {
+        /// Where it should be.
+        inbox: InboxAddress,
+    },
+    /// The inbox does not take the token.
+    #[error(
+        "the inbox at {inbox} does not take this token ({status}); make one with `handraise token create --scope holder`"
+    )]
+    Unauthorized {
+        /// Where it is.
+        inbox: InboxAddress,
+        /// 401 or 403.
+        status: u16,
+    },
+    /// The inbox answers, but not with a holder stream.
+    #[error(
+        "the inbox at {inbox} answered {status} instead of opening the holder stream; is it handraise, and the same version as this?"
+    )]
+    Status {
+        /// Where it is.
+        inbox: InboxAddress,
+        /// The HTTP status.
+        status: u16,
+    },
+    /// The certificates of the system are missing, or the name is none.
+    #[error("cannot speak TLS with {inbox}: {reason}")]
+    Tls {
+        /// Where it is.
+        inbox: InboxAddress,
+        /// What is wrong.
+        reason: String,
+    },
+    /// The inbox turned the greeting down, or answered with something else.
+    #[error("the inbox at {inbox} turned this holder down: {reason}")]
+    Rejected {
+        /// Where it is.
+        inbox: InboxAddress,
+        /// What it said.
+        reason: String,
+    },
+    /// This machine has no randomness.
+    #[error(transparent)]
+    Random(#[from] ids::RandomError),
+}
+
+/// Who this holder was on its last connection.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Identity {
+    pub(crate) instance: Option<String>,
+    pub(crate) resume_secret: Option<String>,
+}
+
+/// Reaches the inbox again and again.
+#[derive(Debug)]
+pub(crate) struct Dialer {
+    settings: HolderSettings,
+    tls: Option<Arc<rustls::ClientConfig>>,
+    identity: Identity,
+}
+
+impl Dialer {
+    pub(crate) fn new(settings: HolderSettings) -> Self {
+        Self { settings, tls: None, identity: Identity::default() }
+    }
+
+    /// Dials and greets: one connection, ready for the snapshot.
+    pub(crate) async fn dial(&mut self) -> Result<(Socket, Welcome), ConnectError> {
+        let after = self.settings.timing.handshake;
+        let inbox = self.settings.inbox.clone();
+        let (socket, welcome) = tokio::time::timeout(after, self.greet())
+            .await
+            .map_err(|_| ConnectError::Silent { inbox, after })??;
+        // An instance of which the inbox knows nothing any more is replaced by a new one, with its own secret.
+        if self.identity.instance.as_deref() != Some(&welcome.instance) || welcome.resume_secret.is_some() {
+            self.identity.resume_secret.clone_from(&welcome.resume_secret);
+        }
+        self.identity.instance = Some(welcome.instance.clone());
+        Ok((socket, welcome))
+    }
+
+    async fn greet(&mut self) -> Result<(Socket, Welcome), ConnectError> {
+        let mut socket = self.open().await?;
+        let HolderSettings { kind, version, host, .. } = &self.settings;
+        let Identity { instance, resume_secret } = self.identity.clone();
+        let hello = Hello {
+            protocol: PROTOCOL,
+            kind: *kind,
+            instance,
+            resume_secret,
+            version: version.clone(),
+            host: host.clone(),
+        };
+        let hello = wire::request(0, action::HELLO, &wire::json(&hello));
+        socket.send(Message::text(hello)).await.map_err(|error| self.rejected(error))?;
+        loop {
+            let text = match socket.next().await {
+                Some(Ok(Message::Text(text))) => text,
+                Some(Ok(Message::Ping(_) | Message::Pong(_))) => continue,
+                Some(Ok(Message::Close(frame))) => {
+                    let reason = frame.map(|frame| frame.reason.to_string()).unwrap_or_default();
+                    return Err(self.rejected(if reason.is_empty() {
+                        "it hung up"
+                    } else {
+                        reason.as_str()
+                    }));
+                }
+                Some(Ok(Message::Binary(_) | Message::Frame(_))) => {
+                    return Err(self.rejected("it sent a binary frame"));
+                }
+                Some(Err(error)) => return Err(self.rejected(error)),
+                None => return Err(self.rejected("it hung up")),
+            };
+            let frame =
+                Incoming::read(&text).ok_or_else(|| self.rejected("it sent something that is no frame"))?;
+            if let Some(failure) = frame.failure() {
+                let reason = failure.message.unwrap_or_else(|| "it did not say why".into());
+                return Err(self.rejected(reason));
+            }
+            if frame.action != action::WELCOME {
+                return Err(
+                    self.rejected(format_args!("it said `{}` instead of welcome", shorten(&frame.action)))
+                );
+            }
+            let welcome: Welcome = frame.payload().map_err(|error| self.rejected(error))?;
+            if welcome.protocol != PROTOCOL {
+                let reason = format_args!(
+                    "it speaks protocol {}, this is {PROTOCOL}; update the older one",
+                    welcome.protocol
+                );
+                return Err(self.rejected(reason));
+            }
+            let secret = welcome.resume_secret.as_deref().unwrap_or("");
+            if welcome.instance.is_empty() || welcome.instance.len().max(secret.len()) > NAME_BYTES {
+                return Err(self.rejected("its welcome names an instance that is empty or too long"));
+            }
+            return Ok((socket, welcome));
+        }
+    }
+
+    fn rejected(&self, reason: impl std::fmt::Display) -> ConnectError {
+        ConnectError::Rejected { inbox: self.settings.inbox.clone(), reason: shorten(&reason.to_string()) }
+    }
+
+    /// An open WebSocket, before anything was said on it.
+    async fn open(&mut self) -> Result<Socket, ConnectError> {
+        let inbox = self.settings.inbox.clone();
+        let authority = match &inbox {
+            InboxAddress::Socket(_) => "localhost".to_owned(),
+            InboxAddress::Loopback { host, port } | InboxAddress::Tls { host, port } => {
+                format!("{host}:{port}")
+            }
+        };
+        let stream = self.connect().await?;
+        let io_error = |error: hyper::Error| ConnectError::Unreachable {
+            inbox: inbox.clone(),
+            source: io::Error::other(error),
+        };
+        let (mut sender, connection) =
+            hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(io_error)?;
+        // It ends when the sender and the upgraded stream are gone; its error comes out of the request as well.
+        tokio::spawn(async move { drop(connection.with_upgrades().await) });
+        if matches!(inbox, InboxAddress::Loopback { .. }) {
+            prove(&mut sender, &inbox, &authority, &self.settings.token).await?;
+        }
+        let key = generate_key();
+        let request = upgrade_request(&authority, &key, &self.settings.token).ok_or_else(|| {
+            ConnectError::Unauthorized { inbox: inbox.clone(), status: StatusCode::UNAUTHORIZED.as_u16() }
+        })?;
+        sender.ready().await.map_err(io_error)?;
+        let response = sender.send_request(request).await.map_err(io_error)?;
+        let status = response.status().as_u16();
+        match response.status() {
+            StatusCode::SWITCHING_PROTOCOLS => {}
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
+                return Err(ConnectError::Unauthorized { inbox, status });
+            }
+            _ => return Err(ConnectError::Status { inbox, status }),
+        }
+        let accept = response.headers().get(header::SEC_WEBSOCKET_ACCEPT);
+        if accept.is_none_or(|accept| accept.as_bytes() != derive_accept_key(key.as_bytes()).as_bytes()) {
+            return Err(ConnectError::Status { inbox, status });
+        }
+        let upgraded = hyper::upgrade::on(response).await.map_err(io_error)?;
+        let config = WebSocketConfig::default()
+            .max_message_size(Some(MAX_FRAME_BYTES))
+            .max_frame_size(Some(MAX_FRAME_BYTES))
+            .max_write_buffer_size(4 * MAX_FRAME_BYTES);
+        Ok(WebSocketStream::from_raw_socket(TokioIo::new(upgraded), Role::Client, Some(config)).await)
+    }
+
+    async fn connect(&mut self) -> Result<Box<dyn Stream>, ConnectError> {
+        let inbox = self.settings.inbox.clone();
+        let unreachable = |source| ConnectError::Unreachable { inbox: inbox.clone(), source };
+        match &inbox {
+            InboxAddress::Socket(path) => {
+                let stream = tokio::net::UnixStream::connect(path).await.map_err(unreachable)?;
+                Ok(Box::new(stream))
+            }
+            InboxAddress::Loopback { host, port } => Ok(Box::new(
+                tcp(host, *port, |address| address.ip().is_loopback()).await.map_err(unreachable)?,
+            )),
+            InboxAddress::Tls { host, port } => {
+                let stream = tcp(host, *port, |_| true).await.map_err(unreachable)?;
+                let tls = |reason: String| ConnectError::Tls { inbox: inbox.clone(), reason };
+                let name = rustls::pki_types::ServerName::try_from(unbracketed(host).to_owned())
+                    .map_err(|error| tls(error.to_string()))?;
+                let config = self.tls_config().await.map_err(tls)?;
+                let stream = tokio_rustls::TlsConnector::from(config)
+                    .connect(name, stream)
+                    .await
+                    .map_err(|error| tls(error.to_string()))?;
+                Ok(Box::new(stream))
+            }
+        }
+    }
+
+    /// The certificates this machine trusts, read once.
+    async fn tls_config(&mut self) -> Result<Arc<rustls::ClientConfig>, String> {
+        if let Some(config) = &self.tls {
+            return Ok(Arc::clone(config));
+        }
+        let loaded = tokio::task::spawn_blocking(rustls_native_certs::load_native_certs)
+            .await
+            .map_err(|error| error.to_string())?;
+        let mut roots = rustls::RootCertStore::empty();
+        let (added, _) = roots.add_parsable_certificates(loaded.certs);
+        if added == 0 {
+            return Err("this system has no certificates to trust; install ca-certificates".into());
+        }
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let mut config = rustls::ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(|error| error.to_string())?
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        Ok(Arc::clone(self.tls.insert(Arc::new(config))))
+    }
+}
+
+/// What a connection runs on.
+trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
+
+fn unbracketed(host: &str) -> &str {
+    host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host)
+}
+
+/// Connects to the first address of `host` that is wanted and answers.
+async fn tcp(
+    host: &str,
+    port: u16,
+    wanted: impl Fn(&SocketAddr) -> bool,
+) -> io::Result<tokio::net::TcpStream> {
+    let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no usable address");
+    for address in tokio::net::lookup_host((unbracketed(host), port)).await?.filter(wanted) {
+        match tokio::net::TcpStream::connect(address).await {
+            Ok(stream) => {
+                stream.set_nodelay(true)?;
+                return Ok(stream);
+            }
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+#[derive(Deserialize)]
+struct Proof {
+    proof: String,
+}
+
+/// Lets the inbox prove that it knows the token, without telling it (S43).
+async fn prove(
+    sender: &mut SendRequest<Empty<Bytes>>,
+    inbox: &InboxAddress,
+    authority: &str,
+    token: &Token,
+) -> Result<(), ConnectError> {
+    let not_proven = || ConnectError::NotProven { inbox: inbox.clone() };
+    let nonce = ids::secret()?;
+    let key = Sha256::digest(token.as_str().as_bytes());
+    let name: String = hex(&key).chars().take(8).collect();
+    let request = Request::builder()
+        .method(Method::GET)
+        .uri(format!("/api/v1/holder/proof?key={name}&nonce={nonce}"))
+        .header(header::HOST, authority)
+        .body(Empty::new())
+        .map_err(|_| not_proven())?;
+    let response = sender.send_request(request).await.map_err(|error| ConnectError::Unreachable {
+        inbox: inbox.clone(),
+        source: io::Error::other(error),
+    })?;
+    let proof = read_proof(response).await.ok_or_else(not_proven)?;
+    let mut mac = Hmac::<Sha256>::new_from_slice(&key).map_err(|_| not_proven())?;
+    mac.update(nonce.as_bytes());
+    mac.update(authority.as_bytes());
+    let expected = hex(&mac.finalize().into_bytes());
+    if bool::from(expected.as_bytes().ct_eq(proof.as_bytes())) { Ok(()) } else { Err(not_proven()) }
+}
+
+async fn read_proof(response: Response<Body>) -> Option<String> {
+    if response.status() != StatusCode::OK {
+        return None;
+    }
+    let body = Limited::new(response.into_body(), PROOF_BYTES).collect().await.ok()?.to_bytes();
+    serde_json::from_slice::<Proof>(&body).ok().map(|proof| proof.proof)
+}
+
+fn upgrade_request(authority: &str, key: &str, token: &Token) -> Option<Request<Empty<Bytes>>> {
+    let mut bearer = HeaderValue::try_from(format!("Bearer {}", token.as_str())).ok()?;
+    bearer.set_sensitive(true);
+    Request::builder()
+        .method(Method::GET)
+        .uri("/api/v1/holder")
+        .header(header::HOST, authority)
+        .header(header::CONNECTION, "Upgrade")
+        .header(header::UPGRADE, "websocket")
+        .header(header::SEC_WEBSOCKET_VERSION, "13")
+        .header(header::SEC_WEBSOCKET_KEY, key)
+        .header(header::AUTHORIZATION, bearer)
+        .body(Empty::new())
+        .ok()
+}
+
+/// Lower-case hexadecimal digits.
+fn hex(bytes: &[u8]) -> String {
+    bytes
+        .iter()
+        .flat_map(|byte| [byte >> 4, byte & 0xf])
+        .filter_map(|n| char::from_digit(n.into(), 16))
+        .collect()
+}
+
+/// Words of the other side, short enough and plain enough for a log (S42).
+fn shorten(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(200).collect()
+}
