@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::{
-    ask::{Answer, AskContent, Implementation, Settlement},
+    ask::{Answer, AskContent, Implementation},
     error::ErrorBody,
     session::{Message, SessionState},
     words::{HolderKind, Outcome, Provenance, Rail, WireAction},

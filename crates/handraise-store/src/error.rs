@@ -1,0 +1,99 @@
+//! Why the database could not be used, without naming its driver.
+
+use std::{io, path::PathBuf};
+
+/// Why a store operation failed.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The data directory could not be made or looked at.
+    #[error("cannot use the data directory {}: {source}", path.display())]
+    Directory {
+        /// The directory.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// Other users can get into the data directory.
+    #[error(
+        "the data directory {} is open to other users (mode {mode:o}) and holds other files; \
+         run `chmod 700 {}` or choose another --data-dir", path.display(), path.display()
+    )]
+    OpenDirectory {
+        /// The directory.
+        path: PathBuf,
+        /// Its permission bits.
+        mode: u32,
+    },
+    /// The database was written by a newer version.
+    #[error(
+        "{} has schema version {found}, this handraise knows {known} at most; run the newer handraise again",
+        path.display()
+    )]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        found: i64,
+        /// The latest version known here.
+        known: i64,
+    },
+    /// The database itself failed.
+    #[error("the database {} {fault}", path.display())]
+    Database {
+        /// The file.
+        path: PathBuf,
+        /// In what way.
+        fault: Fault,
+        /// What the driver says.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// A row holds what no version of handraise writes.
+    #[error("the database {} holds a {table} row that makes no sense: {what}", path.display())]
+    Inconsistent {
+        /// The file.
+        path: PathBuf,
+        /// The table.
+        table: &'static str,
+        /// What is wrong with it.
+        what: String,
+    },
+}
+
+/// How a database failed: what an operator can do about it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Fault {
+    /// No space left.
+    #[error("is full; free some space on its disk")]
+    Full,
+    /// Somebody else keeps it locked.
+    #[error("is locked by another program; close it")]
+    Locked,
+    /// It is no database, or damaged.
+    #[error("is damaged or no handraise database; restore a backup or move it away")]
+    Damaged,
+    /// It may not be read or written.
+    #[error("cannot be read or written; check its owner and mode")]
+    Denied,
+    /// Anything else.
+    #[error("failed")]
+    Other,
+}
+
+/// A failure inside a statement's body, before the database's name is added.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    Driver(sqlx::Error),
+    Row { table: &'static str, what: String },
+}
+
+impl Failure {
+    pub(crate) fn row(table: &'static str, what: impl std::fmt::Display) -> Self {
+        Self::Row { table, what: format!("{what}") }
+    }
+}
+
+impl From<sqlx::Error> for Failure {
+    fn from(error: sqlx::Error) -> Self {
+        Self::Driver(error)
+    }
+}

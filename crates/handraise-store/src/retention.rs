@@ -1,0 +1,100 @@
+//! The start of a run, and what is forgotten by age.
+
+use jiff::SignedDuration;
+
+use crate::{Now, Store, StoreError, on};
+
+/// How long things are kept after they ended (inbox.md, "Rows": 90, 30 and 90 days).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Retention {
+    /// Settled asks, with their submissions.
+    pub asks: SignedDuration,
+    /// Transcripts nothing was added to.
+    pub transcripts: SignedDuration,
+    /// Instances of holders that never came back.
+    pub instances: SignedDuration,
+}
+
+impl Default for Retention {
+    fn default() -> Self {
+        Self {
+            asks: SignedDuration::from_hours(90 * 24),
+            transcripts: SignedDuration::from_hours(30 * 24),
+            instances: SignedDuration::from_hours(7 * 24),
+        }
+    }
+}
+
+/// Rows forgotten in one transaction, so that answers never wait long for the writer.
+const AT_ONCE: i64 = 200;
+
+const META: &str = "SELECT value FROM meta WHERE key = $1";
+const SET_META: &str =
+    "INSERT INTO meta (key, value) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET value = excluded.value";
+const REBASE_DUE: &str = "UPDATE asks SET due = CASE WHEN deadline IS NULL THEN due \
+    WHEN deadline <= $2 THEN $1 ELSE $1 + (deadline - $2) END WHERE state <> 'settled'";
+const REBASE_SEEN: &str = "UPDATE seen SET boot_seen = 0 \
+    WHERE ask IN (SELECT id FROM asks WHERE state <> 'settled')";
+const REBASE_LOST: &str =
+    "UPDATE instances SET boot_lost = $1 - ($2 - lost_at) WHERE boot_lost IS NOT NULL AND lost_at <= $2";
+const LOSE_ALL: &str = "UPDATE instances SET lost_at = $1, boot_lost = $2 WHERE boot_lost IS NULL";
+const OLD_ASKS: &str = "DELETE FROM asks WHERE id IN (SELECT id FROM asks WHERE state = 'settled' \
+    AND settled_at < $1 ORDER BY settled_at LIMIT $2)";
+const OLD_TRANSCRIPTS: &str = "DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE updated_at < $1 \
+    AND NOT EXISTS (SELECT 1 FROM asks a WHERE a.session_id = sessions.id AND a.state <> 'settled') \
+    ORDER BY updated_at LIMIT $2)";
+const OLD_INSTANCES: &str = "DELETE FROM instances WHERE id IN (SELECT id FROM instances \
+    WHERE boot_lost IS NOT NULL AND lost_at < $1 \
+    AND NOT EXISTS (SELECT 1 FROM asks a WHERE a.instance = instances.id AND a.state <> 'settled') LIMIT $2)";
+
+impl Store {
+    /// Takes over the rows of earlier runs; returns how many runs there have been, this one included.
+    pub(crate) async fn begin_run(&self, boot: &str, now: Now) -> Result<u64, StoreError> {
+        on!(self, db => {
+            let mut tx = db.begin().await?;
+            let earlier: Option<String> =
+                sqlx::query_scalar(META).bind("boot").fetch_optional(&mut *tx).await?;
+            if earlier.as_deref() != Some(boot) {
+                let (boot_now, wall_now) = (now.boot_millis(), now.wall_millis());
+                sqlx::query(REBASE_DUE).bind(boot_now).bind(wall_now).execute(&mut *tx).await?;
+                sqlx::query(REBASE_SEEN).execute(&mut *tx).await?;
+                sqlx::query(REBASE_LOST).bind(boot_now).bind(wall_now).execute(&mut *tx).await?;
+                sqlx::query(SET_META).bind("boot").bind(boot).execute(&mut *tx).await?;
+            }
+            sqlx::query(LOSE_ALL)
+                .bind(now.wall_millis())
+                .bind(now.boot_millis())
+                .execute(&mut *tx)
+                .await?;
+            let runs: Option<String> =
+                sqlx::query_scalar(META).bind("runs").fetch_optional(&mut *tx).await?;
+            let run = runs.and_then(|runs| runs.parse::<u64>().ok()).unwrap_or(0) + 1;
+            sqlx::query(SET_META).bind("runs").bind(run.to_string()).execute(&mut *tx).await?;
+            tx.commit().await?;
+            Ok(run)
+        })
+    }
+
+    /// Forgets what is older than `keep`, a bounded number of rows at a time. Returns whether there is more.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn prune(&self, now: Now, keep: Retention) -> Result<bool, StoreError> {
+        let cutoff = |age: SignedDuration| now.wall.saturating_sub(age).unwrap_or(now.wall).as_millisecond();
+        let steps = [
+            (OLD_ASKS, cutoff(keep.asks)),
+            (OLD_TRANSCRIPTS, cutoff(keep.transcripts)),
+            (OLD_INSTANCES, cutoff(keep.instances)),
+        ];
+        on!(self, db => {
+            let mut more = false;
+            for (statement, before) in steps {
+                let mut tx = db.begin().await?;
+                let gone = sqlx::query(statement).bind(before).bind(AT_ONCE).execute(&mut *tx).await?;
+                tx.commit().await?;
+                more |= i64::try_from(gone.rows_affected()).unwrap_or(0) == AT_ONCE;
+            }
+            Ok(more)
+        })
+    }
+}

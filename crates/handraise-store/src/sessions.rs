@@ -1,0 +1,400 @@
+//! Sessions and their transcripts.
+
+use handraise_api::{
+    frame::SessionUpdated,
+    session::{Message, PendingAction, Session, SessionState},
+};
+
+use crate::{Now, Store, StoreError, error::Failure, on, rows};
+
+/// Bytes of one session's transcript; beyond, the oldest entries go (acp.md, "Agent life").
+pub(crate) const TRANSCRIPT_BYTES: i64 = 16 * 1024 * 1024;
+
+/// A session that the inbox starts itself.
+#[derive(Debug, Clone, Copy)]
+pub struct NewSession<'a> {
+    /// Minted by the inbox.
+    pub id: &'a str,
+    /// The agent's configured id.
+    pub agent: &'a str,
+    /// Where it runs.
+    pub cwd: Option<&'a str>,
+    /// The name of the token that its holder will come with.
+    pub holder_token: &'a str,
+}
+
+/// What appending to a transcript came to.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Appended {
+    /// It is the newest entry now, with the inbox's own number.
+    New(Box<Message>),
+    /// The inbox had it.
+    Known,
+    /// No such session, or another instance's (S9).
+    NotOwner,
+}
+
+macro_rules! select_sessions {
+    ($($rest:expr),+) => {
+        concat!(
+            "SELECT e.id, e.instance, e.agent, e.title, e.cwd, e.state, e.stop_reason, e.holder_token, \
+             e.started_at, e.updated_at, \
+             (SELECT COUNT(*) FROM asks a WHERE a.session_id = e.id AND a.state <> 'settled') AS waiting \
+             FROM sessions e ",
+            $($rest),+
+        )
+    };
+}
+
+const BY_ID: &str = select_sessions!("WHERE e.id = $1");
+pub(crate) const ALIVE: &str =
+    select_sessions!("WHERE e.state <> 'ended' ORDER BY e.started_at DESC, e.id DESC LIMIT $1");
+pub(crate) const LATEST: &str = select_sessions!("ORDER BY e.started_at DESC, e.id DESC LIMIT $1");
+const OF_INSTANCE: &str = select_sessions!("WHERE e.instance = $1");
+
+const INSERT: &str = "INSERT INTO sessions (id, agent, cwd, state, holder_token, started_at, updated_at) \
+    VALUES ($1, $2, $3, 'idle', $4, $5, $5)";
+/// Claims a session that nobody has, or that is ours. It changes no row when it is another instance's.
+pub(crate) const CLAIM: &str = "INSERT INTO sessions (id, instance, agent, state, holder_token, started_at, \
+    updated_at) VALUES ($1, $2, $3, 'running', $4, $5, $5) \
+    ON CONFLICT (id) DO UPDATE SET instance = excluded.instance, updated_at = excluded.updated_at \
+    WHERE sessions.instance IS NULL OR sessions.instance = excluded.instance";
+const UPDATE: &str = "INSERT INTO sessions (id, instance, agent, title, cwd, state, stop_reason, holder_token, \
+    started_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9) \
+    ON CONFLICT (id) DO UPDATE SET instance = excluded.instance, agent = excluded.agent, \
+    title = COALESCE(excluded.title, sessions.title), cwd = COALESCE(excluded.cwd, sessions.cwd), \
+    state = excluded.state, stop_reason = excluded.stop_reason, holder_token = excluded.holder_token, \
+    updated_at = excluded.updated_at \
+    WHERE sessions.instance IS NULL OR sessions.instance = excluded.instance";
+const END: &str = "UPDATE sessions SET state = 'ended', updated_at = $2 WHERE id = $1 AND state <> 'ended'";
+const END_ORPHANED: &str = "UPDATE sessions SET state = 'ended', updated_at = $2 WHERE state <> 'ended' \
+    AND instance IN (SELECT id FROM instances WHERE boot_lost IS NOT NULL AND boot_lost <= $1) RETURNING id";
+
+/// Numbers the entry and counts its bytes; no row when the session is not ours or the entry is known.
+pub(crate) const NUMBER: &str = "UPDATE sessions SET last_seq = last_seq + 1, bytes = bytes + $3, \
+    last_holder_seq = CASE WHEN $4 < 0 THEN last_holder_seq ELSE $4 END, updated_at = $5 \
+    WHERE id = $1 AND instance = $2 AND ($4 < 0 OR last_holder_seq < $4) RETURNING last_seq, bytes";
+pub(crate) const APPEND: &str = "INSERT INTO messages (session_id, seq, bytes, body) VALUES ($1, $2, $3, $4)";
+pub(crate) const OLDEST: &str =
+    "SELECT seq, bytes FROM messages WHERE session_id = $1 ORDER BY seq LIMIT 256";
+pub(crate) const DROP_UPTO: &str = "DELETE FROM messages WHERE session_id = $1 AND seq <= $2";
+pub(crate) const COUNT_DROPPED: &str = "UPDATE sessions SET bytes = bytes - $2 WHERE id = $1";
+const OWNER: &str = "SELECT instance FROM sessions WHERE id = $1";
+const MESSAGES: &str =
+    "SELECT seq, body FROM messages WHERE session_id = $1 AND seq > $2 ORDER BY seq LIMIT $3";
+
+rows::row! {
+    SessionRow {
+        id: String,
+        instance: Option<String>,
+        agent: String,
+        title: Option<String>,
+        cwd: Option<String>,
+        state: String,
+        stop_reason: Option<String>,
+        holder_token: String,
+        started_at: i64,
+        updated_at: i64,
+        waiting: i64,
+    }
+}
+
+impl TryFrom<SessionRow> for (Session, Option<String>) {
+    type Error = Failure;
+
+    fn try_from(row: SessionRow) -> Result<Self, Failure> {
+        let session = Session {
+            state: state(&row.state)?,
+            pending_action: (row.waiting > 0).then_some(PendingAction::Clarification),
+            waiting: u32::try_from(row.waiting).unwrap_or(u32::MAX),
+            holder_connected: false,
+            started_at: rows::time("sessions", row.started_at)?,
+            updated_at: rows::time("sessions", row.updated_at)?,
+            id: row.id,
+            agent: row.agent,
+            title: row.title,
+            cwd: row.cwd,
+            stop_reason: row.stop_reason,
+            holder_token: row.holder_token,
+        };
+        Ok((session, row.instance))
+    }
+}
+
+const fn state_word(state: SessionState) -> &'static str {
+    match state {
+        SessionState::Idle => "idle",
+        SessionState::Running => "running",
+        SessionState::Ended => "ended",
+    }
+}
+
+fn state(word: &str) -> Result<SessionState, Failure> {
+    [SessionState::Idle, SessionState::Running, SessionState::Ended]
+        .into_iter()
+        .find(|state| state_word(*state) == word)
+        .ok_or_else(|| Failure::row("sessions", format!("'{word}' is no state")))
+}
+
+/// Makes sure within a transaction that a session exists and is the instance's; yields whether it is.
+macro_rules! claim_in {
+    ($tx:expr, $now:expr, $session:expr, $instance:expr, $agent:expr, $holder_token:expr) => {{
+        sqlx::query($crate::sessions::CLAIM)
+            .bind($session)
+            .bind($instance)
+            .bind($agent)
+            .bind($holder_token)
+            .bind($now.wall_millis())
+            .execute(&mut *$tx)
+            .await?
+            .rows_affected()
+            == 1
+    }};
+}
+pub(crate) use claim_in;
+
+/// Appends an entry within a transaction; yields it with its number, or `None` when the session is not the
+/// instance's or has an entry of that or a later holder number.
+macro_rules! append_in {
+    ($tx:expr, $now:expr, $instance:expr, $holder_seq:expr, $entry:expr) => {{
+        let mut entry: handraise_api::session::Message = $entry;
+        let holder_seq: Option<u64> = $holder_seq;
+        let body = $crate::rows::text("messages", &entry)?;
+        let bytes = i64::try_from(body.len()).unwrap_or(i64::MAX);
+        let numbered: Option<(i64, i64)> = sqlx::query_as($crate::sessions::NUMBER)
+            .bind(&entry.session_id)
+            .bind($instance)
+            .bind(bytes)
+            .bind(holder_seq.map_or(-1, |seq| i64::try_from(seq).unwrap_or(i64::MAX)))
+            .bind($now.wall_millis())
+            .fetch_optional(&mut *$tx)
+            .await?;
+        match numbered {
+            None => None,
+            Some((seq, held)) => {
+                sqlx::query($crate::sessions::APPEND)
+                    .bind(&entry.session_id)
+                    .bind(seq)
+                    .bind(bytes)
+                    .bind(body)
+                    .execute(&mut *$tx)
+                    .await?;
+                if held > $crate::sessions::TRANSCRIPT_BYTES {
+                    $crate::sessions::trim_in!($tx, &entry.session_id, held);
+                }
+                entry.seq = u64::try_from(seq).unwrap_or(0);
+                Some(entry)
+            }
+        }
+    }};
+}
+pub(crate) use append_in;
+
+/// Drops the oldest entries of a transcript that has become too large, down to 15/16 of what it may have.
+macro_rules! trim_in {
+    ($tx:expr, $session:expr, $held:expr) => {{
+        let mut held: i64 = $held;
+        let keep = $crate::sessions::TRANSCRIPT_BYTES / 16 * 15;
+        while held > keep {
+            let oldest: Vec<(i64, i64)> =
+                sqlx::query_as($crate::sessions::OLDEST).bind($session).fetch_all(&mut *$tx).await?;
+            let (mut upto, mut dropped) = (0, 0);
+            for (seq, bytes) in oldest {
+                if held - dropped <= keep {
+                    break;
+                }
+                (upto, dropped) = (seq, dropped + bytes);
+            }
+            if dropped == 0 {
+                break;
+            }
+            sqlx::query($crate::sessions::DROP_UPTO).bind($session).bind(upto).execute(&mut *$tx).await?;
+            sqlx::query($crate::sessions::COUNT_DROPPED)
+                .bind($session)
+                .bind(dropped)
+                .execute(&mut *$tx)
+                .await?;
+            held -= dropped;
+        }
+    }};
+}
+pub(crate) use trim_in;
+
+impl Store {
+    /// A session that the inbox is about to start; its holder will claim it.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn add_session(&self, now: Now, new: NewSession<'_>) -> Result<(), StoreError> {
+        on!(self, db => {
+            let mut tx = db.begin().await?;
+            sqlx::query(INSERT)
+                .bind(new.id)
+                .bind(new.agent)
+                .bind(new.cwd)
+                .bind(new.holder_token)
+                .bind(now.wall_millis())
+                .execute(&mut *tx)
+                .await?;
+            tx.commit().await?;
+            Ok(())
+        })
+    }
+
+    /// What a holder says of its session; a new one is made. Returns whether the session is the instance's.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn update_session(
+        &self,
+        now: Now,
+        instance: &str,
+        holder_token: &str,
+        said: &SessionUpdated,
+    ) -> Result<bool, StoreError> {
+        on!(self, db => {
+            let mut tx = db.begin().await?;
+            let changed = sqlx::query(UPDATE)
+                .bind(&said.session_id)
+                .bind(instance)
+                .bind(&said.agent)
+                .bind(&said.title)
+                .bind(&said.cwd)
+                .bind(state_word(said.state))
+                .bind(&said.stop_reason)
+                .bind(holder_token)
+                .bind(now.wall_millis())
+                .execute(&mut *tx)
+                .await?;
+            tx.commit().await?;
+            Ok(changed.rows_affected() == 1)
+        })
+    }
+
+    /// Ends a session whose agent is known to be gone. Returns whether it was alive.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn end_session(&self, now: Now, id: &str) -> Result<bool, StoreError> {
+        on!(self, db => {
+            let mut tx = db.begin().await?;
+            let ended = sqlx::query(END).bind(id).bind(now.wall_millis()).execute(&mut *tx).await?;
+            tx.commit().await?;
+            Ok(ended.rows_affected() == 1)
+        })
+    }
+
+    /// Ends the sessions of holders that were lost at or before `since` on the boot clock; returns their ids.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn end_orphaned_sessions(&self, since: Now, now: Now) -> Result<Vec<String>, StoreError> {
+        on!(self, db => {
+            let mut tx = db.begin().await?;
+            let ended: Vec<String> = sqlx::query_scalar(END_ORPHANED)
+                .bind(since.boot_millis())
+                .bind(now.wall_millis())
+                .fetch_all(&mut *tx)
+                .await?;
+            tx.commit().await?;
+            Ok(ended)
+        })
+    }
+
+    /// Appends a holder's transcript entry. The inbox numbers entries itself, because it adds some of its own; the
+    /// holder's number only tells whether the entry is known.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn append_message(
+        &self,
+        now: Now,
+        instance: &str,
+        entry: &Message,
+    ) -> Result<Appended, StoreError> {
+        on!(self, db => {
+            let mut tx = db.begin().await?;
+            if let Some(entry) = append_in!(tx, now, instance, Some(entry.seq), entry.clone()) {
+                tx.commit().await?;
+                return Ok(Appended::New(Box::new(entry)));
+            }
+            let owner: Option<Option<String>> =
+                sqlx::query_scalar(OWNER).bind(&entry.session_id).fetch_optional(&mut *tx).await?;
+            Ok(match owner.flatten() {
+                Some(owner) if owner == instance => Appended::Known,
+                _ => Appended::NotOwner,
+            })
+        })
+    }
+
+    /// One session and the instance that owns it, if any does yet.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn session(&self, id: &str) -> Result<Option<(Session, Option<String>)>, StoreError> {
+        on!(self, db => {
+            let row: Option<SessionRow> = sqlx::query_as(BY_ID).bind(id).fetch_optional(db.readers()).await?;
+            row.map(TryInto::try_into).transpose()
+        })
+    }
+
+    /// Up to `alive` sessions that have not ended and the `latest` ones of any state, the newest first.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn sessions(
+        &self,
+        alive: u32,
+        latest: u32,
+    ) -> Result<Vec<(Session, Option<String>)>, StoreError> {
+        on!(self, db => {
+            let rows: Vec<SessionRow> =
+                sqlx::query_as(ALIVE).bind(i64::from(alive)).fetch_all(db.readers()).await?;
+            let more: Vec<SessionRow> =
+                sqlx::query_as(LATEST).bind(i64::from(latest)).fetch_all(db.readers()).await?;
+            let mut sessions = Vec::with_capacity(rows.len() + more.len());
+            for row in rows.into_iter().chain(more) {
+                sessions.push(<(Session, Option<String>)>::try_from(row)?);
+            }
+            sessions.sort_by(|(a, _), (b, _)| (b.started_at, &b.id).cmp(&(a.started_at, &a.id)));
+            sessions.dedup_by(|(a, _), (b, _)| a.id == b.id);
+            Ok(sessions)
+        })
+    }
+
+    /// The sessions of an instance.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn sessions_of(&self, instance: &str) -> Result<Vec<Session>, StoreError> {
+        on!(self, db => {
+            let rows: Vec<SessionRow> =
+                sqlx::query_as(OF_INSTANCE).bind(instance).fetch_all(db.readers()).await?;
+            rows.into_iter()
+                .map(|row| <(Session, Option<String>)>::try_from(row).map(|(session, _)| session))
+                .collect()
+        })
+    }
+
+    /// Entries of a transcript after number `after`, oldest first.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn messages(&self, session: &str, after: u64, limit: u32) -> Result<Vec<Message>, StoreError> {
+        on!(self, db => {
+            let rows: Vec<(i64, String)> = sqlx::query_as(MESSAGES)
+                .bind(session)
+                .bind(i64::try_from(after).unwrap_or(i64::MAX))
+                .bind(i64::from(limit))
+                .fetch_all(db.readers())
+                .await?;
+            rows.into_iter()
+                .map(|(seq, body)| {
+                    let mut entry: Message = rows::json("messages", &body)?;
+                    entry.seq = u64::try_from(seq).unwrap_or(0);
+                    Ok(entry)
+                })
+                .collect()
+        })
+    }
+}

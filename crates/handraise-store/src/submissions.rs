@@ -1,0 +1,344 @@
+//! What operators sent, and what holders said to it.
+
+use handraise_api::{
+    ask::{Answer, Ask},
+    words::Provenance,
+};
+use jiff::Timestamp;
+
+use crate::{
+    Now, Store, StoreError,
+    error::Failure,
+    lists::by_id,
+    on, rows,
+    settle::{Ending, Settled, settle_in},
+};
+
+/// A submission before it is forwarded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewSubmission {
+    /// Minted by the inbox.
+    pub id: String,
+    /// Which ask.
+    pub ask: String,
+    /// The id of the token that it came with.
+    pub token: String,
+    /// That token's name.
+    pub by: String,
+    /// `human` or `client` (S15).
+    pub provenance: Provenance,
+    /// What was answered, secrets as `•` already (S33).
+    pub answers: Vec<Answer>,
+    /// Whether it is a skip.
+    pub rejected: bool,
+    /// Why it is a skip.
+    pub reject_reason: String,
+    /// Equal for equal submissions of one token, secrets included.
+    pub fingerprint: String,
+}
+
+/// What a holder said to a submission, or what kept it from saying anything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// It won.
+    Delivered,
+    /// The ask was unknown to the holder, or had ended.
+    NotFound,
+    /// The answers break a rule; the ask is still open.
+    Invalid,
+    /// The holder refused it for another reason; the ask is still open.
+    Refused,
+    /// It never left the inbox.
+    NotDelivered,
+    /// The holder never saw it.
+    Unseen,
+}
+
+impl Verdict {
+    const ALL: [Self; 6] =
+        [Self::Delivered, Self::NotFound, Self::Invalid, Self::Refused, Self::NotDelivered, Self::Unseen];
+
+    /// The word in the database and in an ask's history.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Delivered => "delivered",
+            Self::NotFound => "not_found",
+            Self::Invalid => "invalid",
+            Self::Refused => "refused",
+            Self::NotDelivered => "not_delivered",
+            Self::Unseen => "unseen",
+        }
+    }
+}
+
+/// A submission as it is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredSubmission {
+    /// Minted by the inbox.
+    pub id: String,
+    /// Which ask.
+    pub ask: String,
+    /// The id of the token that it came with.
+    pub token: String,
+    /// See [`NewSubmission::fingerprint`].
+    pub fingerprint: String,
+    /// Whether it is a skip.
+    pub rejected: bool,
+    /// The verdict, when there is one.
+    pub verdict: Option<Verdict>,
+}
+
+/// When a question was painted, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Painted {
+    /// `page` or `terminal`.
+    pub surface: String,
+    /// On the boot clock, in milliseconds.
+    pub boot_millis: i64,
+}
+
+/// What noting a verdict came to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Replied {
+    /// The ask as it is now.
+    pub ask: Ask,
+    /// Whether it ended by this.
+    pub settled_now: bool,
+    /// Whether it is open again by this.
+    pub reopened: bool,
+}
+
+const INSERT: &str = "INSERT INTO submissions (id, ask, instance, token, by_name, provenance, answers, rejected, \
+    reject_reason, fingerprint, submitted_at) \
+    SELECT $1, id, instance, $3, $4, $5, $6, $7, $8, $9, $10 FROM asks WHERE id = $2";
+const MARK_SENT: &str = "UPDATE asks SET state = 'sent' WHERE id = $1 AND state = 'open'";
+const NOTE: &str = "UPDATE submissions SET verdict = $2, verdict_at = $3 WHERE id = $1 AND verdict IS NULL";
+const REOPEN: &str = "UPDATE asks SET state = 'open' WHERE id = $1 AND state = 'sent' AND NOT EXISTS \
+    (SELECT 1 FROM submissions s WHERE s.ask = $1 AND s.verdict IS NULL)";
+const FIND: &str = "SELECT id, ask, token, fingerprint, rejected, verdict FROM submissions WHERE id = $1";
+const UNRESOLVED: &str = "SELECT id, ask, token, fingerprint, rejected, verdict FROM submissions \
+    WHERE instance = $1 AND verdict IS NULL LIMIT $2";
+const SEEN: &str = "INSERT INTO seen (ask, token, by_name, surface, seen_at, boot_seen) \
+    VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (ask, token) DO NOTHING";
+const PAINTED: &str = "SELECT surface, boot_seen FROM seen WHERE ask = $1 AND token = $2";
+
+rows::row! {
+    SubmissionRow {
+        id: String,
+        ask: String,
+        token: String,
+        fingerprint: String,
+        rejected: bool,
+        verdict: Option<String>,
+    }
+}
+
+impl TryFrom<SubmissionRow> for StoredSubmission {
+    type Error = Failure;
+
+    fn try_from(row: SubmissionRow) -> Result<Self, Failure> {
+        let SubmissionRow { id, ask, token, fingerprint, rejected, verdict } = row;
+        let verdict = verdict
+            .map(|word| {
+                Verdict::ALL
+                    .into_iter()
+                    .find(|verdict| verdict.word() == word)
+                    .ok_or_else(|| Failure::row("submissions", format!("'{word}' is no verdict")))
+            })
+            .transpose()?;
+        Ok(Self { id, ask, token, fingerprint, rejected, verdict })
+    }
+}
+
+impl Store {
+    /// Commits submissions, all or none; only then may they be forwarded. Open asks become `sent`; returns which did.
+    ///
+    /// # Errors
+    /// When the database fails; then none is kept.
+    pub async fn submit(&self, now: Now, submissions: &[NewSubmission]) -> Result<Vec<String>, StoreError> {
+        on!(self, db => {
+            let mut tx = db.begin().await?;
+            let mut sent = Vec::new();
+            for new in submissions {
+                let inserted = sqlx::query(INSERT)
+                    .bind(&new.id)
+                    .bind(&new.ask)
+                    .bind(&new.token)
+                    .bind(&new.by)
+                    .bind(new.provenance.as_str())
+                    .bind(rows::text("submissions", &new.answers)?)
+                    .bind(new.rejected)
+                    .bind(&new.reject_reason)
+                    .bind(&new.fingerprint)
+                    .bind(now.wall_millis())
+                    .execute(&mut *tx)
+                    .await?;
+                if inserted.rows_affected() != 1 {
+                    return Err(Failure::row("asks", "a row vanished"));
+                }
+                let marked = sqlx::query(MARK_SENT).bind(&new.ask).execute(&mut *tx).await?;
+                if marked.rows_affected() == 1 {
+                    sent.push(new.ask.clone());
+                }
+            }
+            tx.commit().await?;
+            Ok(sent)
+        })
+    }
+
+    /// Notes the verdict on a submission and what follows from it: with `ending` the ask is settled unless it had
+    /// ended; otherwise it is open again when no other submission to it is unresolved. `None`: no such submission.
+    ///
+    /// # Errors
+    /// When the database fails; then the submission is still unresolved.
+    pub async fn reply(
+        &self,
+        now: Now,
+        submission: &str,
+        verdict: Verdict,
+        ending: Option<&Ending>,
+    ) -> Result<Option<Replied>, StoreError> {
+        on!(self, db => {
+            let mut tx = db.begin().await?;
+            let found: Option<SubmissionRow> =
+                sqlx::query_as(FIND).bind(submission).fetch_optional(&mut *tx).await?;
+            let Some(SubmissionRow { ask: id, .. }) = found else { return Ok(None) };
+            sqlx::query(NOTE)
+                .bind(submission)
+                .bind(verdict.word())
+                .bind(now.wall_millis())
+                .execute(&mut *tx)
+                .await?;
+            let mut settled_now = false;
+            if let Some(ending) = ending {
+                settled_now = settle_in!(tx, &id, ending);
+            }
+            let mut reopened = false;
+            if !settled_now {
+                reopened = sqlx::query(REOPEN).bind(&id).execute(&mut *tx).await?.rows_affected() == 1;
+            }
+            let after = by_id!(tx, &id);
+            tx.commit().await?;
+            let after = after.ok_or_else(|| Failure::row("asks", "a row vanished"))?;
+            Ok(Some(Replied { ask: after.ask, settled_now, reopened }))
+        })
+    }
+
+    /// The holder's word that an ask ended, with the submission that won. `owner` must own it.
+    ///
+    /// The submission's verdict is noted too, so that a settlement that overtook its response leaves nothing open.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn settle_by(
+        &self,
+        now: Now,
+        ask: &str,
+        owner: &str,
+        ending: &Ending,
+    ) -> Result<Settled, StoreError> {
+        if let Some(winner) = &ending.submission_id {
+            let known = self.submission(winner).await?;
+            let open = known.is_some_and(|known| known.ask == ask && known.verdict.is_none());
+            let owned = self.ask(ask).await?.is_some_and(|(_, instance)| instance == owner);
+            if open && owned {
+                return Ok(match self.reply(now, winner, Verdict::Delivered, Some(ending)).await? {
+                    Some(Replied { ask, settled_now: true, .. }) => Settled::Now(Box::new(ask)),
+                    Some(Replied { ask, .. }) => Settled::Already(Box::new(ask)),
+                    None => Settled::Unknown,
+                });
+            }
+        }
+        self.settle(ask, Some(owner), ending).await
+    }
+
+    /// One submission.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn submission(&self, id: &str) -> Result<Option<StoredSubmission>, StoreError> {
+        on!(self, db => {
+            let row: Option<SubmissionRow> =
+                sqlx::query_as(FIND).bind(id).fetch_optional(db.readers()).await?;
+            row.map(TryInto::try_into).transpose()
+        })
+    }
+
+    /// An instance's submissions without a verdict: what to ask it about when it comes back.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn unresolved(&self, instance: &str, limit: u32) -> Result<Vec<StoredSubmission>, StoreError> {
+        on!(self, db => {
+            let rows: Vec<SubmissionRow> = sqlx::query_as(UNRESOLVED)
+                .bind(instance)
+                .bind(i64::from(limit))
+                .fetch_all(db.readers())
+                .await?;
+            rows.into_iter().map(TryInto::try_into).collect()
+        })
+    }
+
+    /// Notes that a session painted an ask; the first time counts. Returns whether this was it.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn seen(
+        &self,
+        now: Now,
+        ask: &str,
+        token: &str,
+        by: &str,
+        surface: &str,
+    ) -> Result<bool, StoreError> {
+        on!(self, db => {
+            let mut tx = db.begin().await?;
+            let noted = sqlx::query(SEEN)
+                .bind(ask)
+                .bind(token)
+                .bind(by)
+                .bind(surface)
+                .bind(now.wall_millis())
+                .bind(now.boot_millis())
+                .execute(&mut *tx)
+                .await?;
+            tx.commit().await?;
+            Ok(noted.rows_affected() == 1)
+        })
+    }
+
+    /// When a session painted an ask, if it did.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn painted(&self, ask: &str, token: &str) -> Result<Option<Painted>, StoreError> {
+        on!(self, db => {
+            let row: Option<(String, i64)> =
+                sqlx::query_as(PAINTED).bind(ask).bind(token).fetch_optional(db.readers()).await?;
+            Ok(row.map(|(surface, boot_millis)| Painted { surface, boot_millis }))
+        })
+    }
+}
+
+/// Where an ending by a submission happened.
+impl Ending {
+    /// The ending that a delivered submission makes; who and provenance come from its row.
+    pub fn delivered(submission: &StoredSubmission, at: Timestamp) -> Self {
+        use handraise_api::words::{Outcome, Rail, WireAction};
+        let (outcome, wire) = if submission.rejected {
+            (Outcome::Decline, WireAction::Decline)
+        } else {
+            (Outcome::Accept, WireAction::Accept)
+        };
+        Self {
+            outcome,
+            provenance: Provenance::Client,
+            rail: Rail::Inbox,
+            wire: Some(wire),
+            by: None,
+            at,
+            reason: None,
+            submission_id: Some(submission.id.clone()),
+        }
+    }
+}

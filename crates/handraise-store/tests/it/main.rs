@@ -1,0 +1,12 @@
+//! The store against real SQLite files.
+
+#[cfg(test)]
+mod life;
+#[cfg(test)]
+mod lists;
+#[cfg(test)]
+mod model;
+#[cfg(test)]
+mod open;
+#[cfg(test)]
+mod support;
