@@ -54,16 +54,17 @@ impl FromStr for InboxAddress {
         };
         let authority = rest.strip_suffix('/').unwrap_or(rest);
         let uri: hyper::http::uri::Authority = authority.parse().map_err(|_| malformed())?;
-        // A name and password in the authority, or an empty port, are nothing we would know what to do with.
-        if authority.contains('@') || authority.ends_with(':') || uri.host().is_empty() {
+        let host = uri.host().to_owned();
+        // What stands beside the host is a port or nothing; a name and password we would not know what to do with.
+        let port = match authority.strip_prefix(&host) {
+            Some("") if tls => 443,
+            Some("") => 80,
+            Some(port) => port.strip_prefix(':').and_then(|port| port.parse().ok()).ok_or_else(malformed)?,
+            None => return Err(malformed()),
+        };
+        if host.is_empty() {
             return Err(malformed());
         }
-        let host = uri.host().to_owned();
-        let port = match uri.port() {
-            Some(port) => port.as_str().parse().map_err(|_| malformed())?,
-            None if tls => 443,
-            None => 80,
-        };
         if tls {
             Ok(Self::Tls { host, port })
         } else if is_loopback(&host) {
@@ -109,5 +110,60 @@ impl Token {
 impl fmt::Debug for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Token(•)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn reads(text: &str, shown: &str) {
+        assert_eq!(text.parse::<InboxAddress>().map(|address| address.to_string()), Ok(shown.to_owned()));
+    }
+
+    #[test]
+    fn addresses_in_all_their_spellings() {
+        reads("unix:/run/handraise/inbox.sock", "unix:/run/handraise/inbox.sock");
+        reads("unix:///run/inbox.sock", "unix:/run/inbox.sock");
+        reads("http://127.0.0.1:7345", "http://127.0.0.1:7345");
+        reads("ws://localhost:7345/", "http://localhost:7345");
+        reads("http://[::1]:7345", "http://[::1]:7345");
+        reads("https://inbox.example", "https://inbox.example:443");
+        reads("wss://inbox.example:8443", "https://inbox.example:8443");
+    }
+
+    #[test]
+    fn s43_plain_http_never_leaves_the_machine() {
+        for text in
+            ["http://inbox.example", "ws://10.0.0.1:7345", "http://0.0.0.0:7345", "http://localhost.evil:80"]
+        {
+            let error = text.parse::<InboxAddress>().unwrap_err();
+            assert_eq!(error, AddressError::PlainBeyondLoopback(text.into()));
+            assert!(error.to_string().contains("https://"), "{error}");
+        }
+    }
+
+    #[test]
+    fn anything_else_is_no_address() {
+        for text in [
+            "",
+            "inbox",
+            "unix:",
+            "ftp://localhost",
+            "http://",
+            "http://user@localhost:1",
+            "http://localhost:",
+            "http://localhost:99999",
+            "http://localhost/path",
+            "http://local host",
+        ] {
+            assert_eq!(text.parse::<InboxAddress>(), Err(AddressError::Malformed(text.into())), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_token_is_never_shown() {
+        assert_eq!(format!("{:?}", Token::new("hunter2")), "Token(•)");
     }
 }

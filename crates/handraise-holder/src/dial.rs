@@ -296,15 +296,20 @@ impl Dialer {
         if added == 0 {
             return Err("this system has no certificates to trust; install ca-certificates".into());
         }
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let mut config = rustls::ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .map_err(|error| error.to_string())?
-            .with_root_certificates(roots)
-            .with_no_client_auth();
-        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        let config = trusting(roots).map_err(|error| error.to_string())?;
         Ok(Arc::clone(self.tls.insert(Arc::new(config))))
     }
+}
+
+/// TLS as a client that trusts `roots`.
+fn trusting(roots: rustls::RootCertStore) -> Result<rustls::ClientConfig, rustls::Error> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let mut config = rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(config)
 }
 
 /// What a connection runs on.
@@ -405,4 +410,87 @@ fn hex(bytes: &[u8]) -> String {
 /// Words of the other side, short enough and plain enough for a log (S42).
 fn shorten(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(200).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use handraise_api::words::HolderKind;
+    use handraise_transport::clock::SystemClock;
+    use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+    use tokio::net::TcpListener;
+
+    use super::*;
+    use crate::Timing;
+
+    // Made for this test and good for nothing else: P-256, self-signed for `localhost`, valid until 2126.
+    const CERTIFICATE: &[u8] = include_bytes!("../testdata/cert.der");
+    const KEY: &[u8] = include_bytes!("../testdata/key.der");
+
+    fn dialer(inbox: &str) -> Dialer {
+        Dialer::new(HolderSettings {
+            inbox: inbox.parse().unwrap(),
+            token: Token::new("token"),
+            kind: HolderKind::Agent,
+            version: "0".into(),
+            host: "test".into(),
+            clock: SystemClock::shared(),
+            timing: Timing::default(),
+        })
+    }
+
+    /// An inbox with a certificate for `localhost`: serves one greeting.
+    async fn tls_inbox() -> (u16, tokio::task::JoinHandle<Option<String>>) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config = rustls::ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(vec![CertificateDer::from(CERTIFICATE)], PrivateKeyDer::try_from(KEY).unwrap())
+            .unwrap();
+        let serve = async move {
+            let (stream, _) = listener.accept().await.unwrap();
+            let stream = tokio_rustls::TlsAcceptor::from(Arc::new(config)).accept(stream).await.ok()?;
+            let mut socket = tokio_tungstenite::accept_async(stream).await.ok()?;
+            let hello = socket.next().await?.ok()?.into_text().ok()?.to_string();
+            let welcome = concat!(
+                r#"{"id":"0","type":"response","action":"holder.welcome","payload":{"protocol":1,"instance":"i","#,
+                r#""resume_secret":"s","epoch":1,"flags":{"acp_elicitation":true,"elicitation":true,"#,
+                r#""adaptive_profiles":false},"limits":{"open_asks":1,"open_bytes":1,"session_open_asks":1,"#,
+                r#""session_parked_asks":1,"asks_per_second":1}}}"#
+            );
+            socket.send(Message::text(welcome)).await.ok()?;
+            Some(hello)
+        };
+        (port, tokio::spawn(serve))
+    }
+
+    #[tokio::test]
+    async fn beyond_this_machine_the_stream_runs_over_tls() {
+        let (port, server) = tls_inbox().await;
+        let mut dialer = dialer(&format!("wss://localhost:{port}"));
+        let mut roots = rustls::RootCertStore::empty();
+        roots.add(CertificateDer::from(CERTIFICATE)).unwrap();
+        dialer.tls = Some(Arc::new(trusting(roots).unwrap()));
+        let (_socket, welcome) = dialer.dial().await.unwrap();
+        assert_eq!((welcome.instance.as_str(), dialer.identity.resume_secret.as_deref()), ("i", Some("s")));
+        assert!(server.await.unwrap().unwrap().contains("holder.hello"));
+    }
+
+    #[tokio::test]
+    async fn a_certificate_that_nobody_vouches_for_ends_the_attempt_before_the_token() {
+        let (port, server) = tls_inbox().await;
+        let mut dialer = dialer(&format!("wss://localhost:{port}"));
+        dialer.tls = Some(Arc::new(trusting(rustls::RootCertStore::empty()).unwrap()));
+        let error = dialer.dial().await.unwrap_err();
+        assert!(matches!(error, ConnectError::Tls { .. }), "{error}");
+        assert_eq!(server.await.unwrap(), None);
+    }
+
+    #[test]
+    fn words_of_the_other_side_are_made_plain() {
+        assert_eq!(shorten("a\u{1b}[31mb\nc"), "a [31mb c");
+        assert_eq!(shorten(&"x".repeat(1000)).len(), 200);
+    }
 }
