@@ -44,7 +44,14 @@ export class Mock {
     this.streams = new Set();
     this.kept = [];
     this.nextEvent = 1;
-    this.delaySeen = 0;
+    /** A promise that `seen` reports wait for. */
+    this.seenGate = null;
+    /** A promise that fetching a single ask waits for. */
+    this.askGate = null;
+    /** Cuts every connection, as if the inbox were gone. */
+    this.gone = false;
+    /** Keeps no events: who reconnects gets a snapshot. */
+    this.forgetful = false;
     this.server = createServer((request, response) => {
       this.handle(request, response).catch((error) => {
         console.error(error);
@@ -66,7 +73,9 @@ export class Mock {
     await new Promise((resolve) => this.server.close(resolve));
   }
 
-  dropStreams() {
+  /** Cuts the live streams; with `gone`, everything else, too. */
+  dropStreams(gone = false) {
+    this.gone = gone;
     for (const stream of this.streams) stream.destroy();
     this.streams.clear();
   }
@@ -117,6 +126,7 @@ export class Mock {
 
   async handle(request, response) {
     const url = new URL(request.url, "http://x");
+    if (this.gone) return request.socket.destroy();
     if (!url.pathname.startsWith("/api/v1/")) return this.file(url.pathname, response);
     const path = url.pathname.slice("/api/v1".length);
     const body = await read(request);
@@ -176,9 +186,12 @@ export class Mock {
   async ask(id, verb, body, login, reply) {
     const ask = this.asks.get(id);
     if (ask === undefined) return reply(404, { ...error("NOT_FOUND", "no such ask"), settlement: null, recorded: false });
-    if (verb === undefined) return reply(200, { ...ask, events: [] });
+    if (verb === undefined) {
+      await this.askGate;
+      return reply(200, { ...ask, events: [] });
+    }
     if (verb === "seen") {
-      if (this.delaySeen > 0) await new Promise((resolve) => setTimeout(resolve, this.delaySeen));
+      await this.seenGate;
       return reply(204);
     }
     if (login.scope === "viewer") return reply(403, error("FORBIDDEN", "the scope viewer may not answer"));
@@ -250,5 +263,5 @@ async function read(request) {
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const mock = await new Mock().start(Number(process.env.PORT ?? 7346));
-  console.log(`${mock.url}/#secret=${SECRET}`);
+  console.log(`${mock.url}/#sign-in=${SECRET}`);
 }

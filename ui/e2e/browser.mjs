@@ -66,7 +66,7 @@ export async function enter(page, base, login, path = "/") {
 
 /** axe runs through the debugger, so the page's own policy stays as strict as it is. */
 export async function clean(page, what) {
-  await page.evaluate(`${axe}; undefined`);
+  if (!(await page.evaluate(() => "axe" in window))) await page.evaluate(`${axe}; undefined`);
   const { violations } = await page.evaluate(() =>
     window.axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"] }),
   );
@@ -81,5 +81,15 @@ export async function picture(page, name, fullPage = false) {
 
 /** Waits until the open card takes answers (S40). */
 export async function still(page) {
-  await page.waitForTimeout(450);
+  await page.evaluate(() => (window.__from = performance.now()));
+  await page.waitForFunction(() => performance.now() - window.__from > 400, undefined, { timeout: 5_000 });
+}
+
+/** Waits until `check()` is true, asking again and again for at most five seconds. */
+export async function until(check, what) {
+  const end = Date.now() + 5_000;
+  while (!(await check())) {
+    assert.ok(Date.now() < end, `still not: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
 }

@@ -4,6 +4,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Answer, Ask } from "../api/types.ts";
 import { complete, counts, takesSelection, toAnswers } from "../model/answers.ts";
 import { phase } from "../model/phase.ts";
+import { clock } from "../model/time.ts";
 import { may } from "../state/access.ts";
 import { useCell } from "../state/cell.ts";
 import { dropDraft, entriesOf, putEntry } from "../state/entries.ts";
@@ -220,7 +221,9 @@ export function Card({ live, ask, boxed = false, focus = false, heading }: Props
           between={
             now.is === "sent" ? (
               <p class="when">{submission?.is === "unknown" ? words.cardSentUnknown : words.cardSent}</p>
-            ) : now.is === "settled" ? null : notice === "offline" ? null : (
+            ) : now.is === "settled" ? null : notice === "offline" ? (
+              <p class="when">{words.noticeLastSeen(clock(live.heardAt, Date.now(), true))}</p>
+            ) : (
               <Countdown live={live} ask={ask} withOpened={!boxed} />
             )
           }

@@ -19,7 +19,7 @@ export function Link({ ask }: { ask: Ask }) {
   const url = ask.url ?? "";
   if (to === null) {
     return (
-      <>
+      <div>
         <p class="url note warn">
           <Icon name="warn" />
           <span>
@@ -27,7 +27,7 @@ export function Link({ ask }: { ask: Ask }) {
           </span>
         </p>
         <p class="hint warn">{words.linkUnusable}</p>
-      </>
+      </div>
     );
   }
   const warnings = [
@@ -36,7 +36,7 @@ export function Link({ ask }: { ask: Ask }) {
     to.unencrypted ? words.linkUnencrypted : null,
   ].filter((line) => line !== null);
   return (
-    <>
+    <div>
       <p class={`url note ${suspicious(to) ? "warn" : ""}`}>
         {suspicious(to) && <Icon name="warn" />}
         <span>
@@ -49,6 +49,6 @@ export function Link({ ask }: { ask: Ask }) {
         <p class="hint warn">{line}</p>
       ))}
       <p class="hint">{words.linkNotFetched(to.host)}</p>
-    </>
+    </div>
   );
 }

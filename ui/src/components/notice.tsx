@@ -1,7 +1,7 @@
 // What stands between an open card and its answer: refused, not delivered, not connected, offline, parked, read only.
 import type { Ask } from "../api/types.ts";
 import type { Notice, Submission } from "../model/phase.ts";
-import { clock, coarse } from "../model/time.ts";
+import { coarse } from "../model/time.ts";
 import { plain } from "../model/visible.ts";
 import type { Live } from "../state/live.ts";
 import { useCell } from "../state/cell.ts";
@@ -48,12 +48,9 @@ export function CardNotice({ live, ask, notice, submission }: { live: Live; ask:
       const left = link.is === "lost" ? Math.ceil((link.retryAt - Date.now()) / 1_000) : 0;
       const { title, text } = words.noticeOffline(Math.max(0, left));
       return (
-        <>
-          <p class="when">{words.noticeLastSeen(clock(live.heardAt, Date.now(), true))}</p>
-          <Note icon="off" tone="warn" title={title}>
-            {text}
-          </Note>
-        </>
+        <Note icon="off" tone="warn" title={title}>
+          {text}
+        </Note>
       );
     }
     case "failed": {

@@ -36,16 +36,22 @@ export function Question({ ask, question, entries, disabled, error, audience, on
   const title = question.title !== null && question.title !== "" && question.title !== question.prompt ? question.title : null;
   const heading = (
     <>
-      {title !== null && (
-        <small class={said && ask.questions.length === 1 && selects ? "hide" : ""}>
+      {title !== null &&
+        (said ? (
           <Short value={title} most={200} />
-        </small>
-      )}
+        ) : (
+          <small>
+            <Short value={title} most={200} />
+          </small>
+        ))}
       <span class={said ? "hide" : ""}>
         <Long value={question.prompt} />
       </span>
-      {question.required && (
-        <span class="needed">{words.questionRequired}</span>
+      {question.required && ask.allows_partial && (
+        <>
+          {" "}
+          <span class="needed">{words.questionRequired}</span>
+        </>
       )}
     </>
   );
@@ -56,11 +62,10 @@ export function Question({ ask, question, entries, disabled, error, audience, on
   );
   const below = (
     <>
-      {notes.length > 0 && (
-        <p class="hint" id={`${base}-h`}>
-          {notes.join(" ")}
-        </p>
-      )}
+      {/* The line stays where it is empty, so that nothing jumps when "Clear" appears in it. */}
+      <p class="hint" id={`${base}-h`}>
+        {notes.length > 0 ? notes.join(" ") : "\u00a0"}
+      </p>
       {question.constraints.pattern !== undefined && (
         <p class="hint">
           {words.questionPattern}
@@ -96,7 +101,7 @@ export function Question({ ask, question, entries, disabled, error, audience, on
   );
 
   if (!selects) {
-    const flat = (said && title === null && !question.required) || (title === null && question.prompt === "");
+    const flat = (said && title === null && !(question.required && ask.allows_partial)) || (title === null && question.prompt === "");
     return (
       <fieldset class="q plain" data-q={question.id} disabled={disabled}>
         <label class={`label ${flat ? "hide" : ""}`} for={fieldId}>
@@ -107,7 +112,7 @@ export function Question({ ask, question, entries, disabled, error, audience, on
       </fieldset>
     );
   }
-  const quiet = said && !question.required && (title === null || ask.questions.length === 1);
+  const quiet = said && !(question.required && ask.allows_partial) && (title === null || ask.questions.length === 1);
   return (
     <fieldset class="q" data-q={question.id} data-selects="" disabled={disabled} aria-describedby={describedBy}>
       <legend class={quiet ? "hide" : ""}>{heading}</legend>

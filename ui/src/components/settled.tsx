@@ -42,25 +42,23 @@ export function Settled(props: Props) {
       <Note icon={ICONS[end]} title={title}>
         {text}
       </Note>
-      {answered && <Facts ask={ask} answers={settlement.answers} />}
-      {(others || (settlement.reason !== null && end !== "mine" && end !== "mine-skipped")) && (
-        <dl class="facts">
-          {others && (
-            <>
-              <dt>{words.endProvenance}</dt>
-              <dd>{words.endProvenances[settlement.provenance]}</dd>
-            </>
-          )}
-          {settlement.reason !== null && settlement.reason !== "" && (
-            <>
-              <dt>{words.endReason}</dt>
-              <dd>
-                <Long value={settlement.reason} most={500} />
-              </dd>
-            </>
-          )}
-        </dl>
-      )}
+      <dl class="facts">
+        {answered && <Facts ask={ask} answers={settlement.answers} />}
+        {others && (
+          <>
+            <dt>{words.endProvenance}</dt>
+            <dd>{words.endProvenances[settlement.provenance]}</dd>
+          </>
+        )}
+        {settlement.reason !== null && settlement.reason !== "" && !end.startsWith("mine") && (
+          <>
+            <dt>{words.endReason}</dt>
+            <dd>
+              <Long value={settlement.reason} most={500} />
+            </dd>
+          </>
+        )}
+      </dl>
     </>
   );
 }
@@ -126,7 +124,7 @@ function Facts({ ask, answers }: { ask: Ask; answers: readonly Answer[] }) {
     return plain(question?.title ?? (ask.questions.length === 1 ? words.questionAnswer : (question?.prompt ?? id)), 60);
   };
   return (
-    <dl class="facts">
+    <>
       {answers.map((answer) => (
         <>
           <dt>{named(answer.question_id)}</dt>
@@ -141,6 +139,6 @@ function Facts({ ask, answers }: { ask: Ask; answers: readonly Answer[] }) {
           <dd>{left.join(", ")}</dd>
         </>
       )}
-    </dl>
+    </>
   );
 }

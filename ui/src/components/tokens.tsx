@@ -105,7 +105,7 @@ export function Tokens({ live }: { live: Live }) {
             <thead>
               <tr>
                 {words.accessColumns.map((column) => (
-                  column === "" ? <td /> : <th scope="col">{column}</th>
+                  column === "" ? <td /> : <th scope="col" class={column === words.accessColumns[1] ? "l" : ""}>{column}</th>
                 ))}
               </tr>
             </thead>

@@ -35,7 +35,7 @@ function decode(part: string): string | null {
 /** The sign-in secret of a link's fragment, with or without a name before it (S11). */
 export function secretOf(hash: string): string | null {
   const body = hash.replace(/^#/, "");
-  const value = /^[a-z_]+=/.test(body) ? body.slice(body.indexOf("=") + 1) : body;
+  const value = /^(sign-in|secret)=/.test(body) ? body.slice(body.indexOf("=") + 1) : body;
   const secret = decode(value);
   return secret === null || secret === "" || secret.length < 16 ? null : secret;
 }

@@ -124,9 +124,7 @@ function Desk({ live, askId }: { live: Live; askId: string }) {
 export function Loading() {
   return (
     <div class="card" aria-busy="true" data-phase="loading">
-      <p class="from" role="status">
-        {words.cardLoading}
-      </p>
+      <h1 class="from">{words.cardLoading}</h1>
       <div class="skel w2" />
       <div class="skel w1" />
       <div class="skel w3" />

@@ -21,7 +21,7 @@ export function useKeyboard(onHelp: () => void): void {
       else if (pair && event.key === "s") go({ page: "sessions", session: null });
       else if (event.key === "g" && !event.repeat) pairUntil = performance.now() + PAIR;
       else if (event.key === "j" || event.key === "k") step(event.key === "j" ? 1 : -1);
-      else if (event.key === "/") document.querySelector<HTMLElement>(".find input")?.focus();
+      else if (event.key === "/") find();
       else if (event.key === "u" || event.key === "Escape") up();
       else if (event.key === "?") onHelp();
       else return;
@@ -43,6 +43,12 @@ export function useKeyboard(onHelp: () => void): void {
       window.removeEventListener("keydown", onKey);
     };
   }, [onHelp]);
+}
+
+function find(): void {
+  const field = document.querySelector<HTMLInputElement>(".find input");
+  field?.focus();
+  field?.select();
 }
 
 /** Moves the focus to the next or previous row of the list. */
