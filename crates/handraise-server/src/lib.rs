@@ -1,7 +1,10 @@
 //! The inbox: backend, live events and page.
 
 mod error;
+mod live;
+mod page;
 mod settings;
+mod walls;
 
 pub use error::ServeError;
 pub use settings::{
