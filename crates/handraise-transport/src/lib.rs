@@ -5,6 +5,7 @@
 
 pub mod clock;
 mod descendants;
+pub mod escape;
 pub mod ids;
 pub mod lines;
 pub mod spawn;

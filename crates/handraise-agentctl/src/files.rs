@@ -1,0 +1,375 @@
+//! The agent's file methods, kept beneath its working directory (S45).
+//!
+//! A courtesy limit: the agent's own process is not confined. It keeps an agent that asks *us* for a file from
+//! getting one that the operator did not mean, through `..`, links, devices or pipes.
+
+use std::{
+    ffi::OsStr,
+    fs::File,
+    io::{self, Read as _, Write as _},
+    os::fd::{AsFd as _, OwnedFd},
+    path::{Component, Path, PathBuf},
+};
+
+use handraise_transport::ids;
+use rustix::{
+    fs::{
+        AtFlags, CWD, FileType, Mode, OFlags, RawMode, ResolveFlags, Stat, fchmod, fstat, openat, openat2,
+        renameat, statat, unlinkat,
+    },
+    io::Errno,
+};
+
+/// The largest file that is read or written, in bytes.
+pub(crate) const MAX_FILE: u64 = 16 * 1024 * 1024;
+
+/// Why a file method was refused. The words go to the agent.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum FileError {
+    #[error("the path is not absolute")]
+    NotAbsolute,
+    #[error("the path is outside the session's working directory")]
+    Outside,
+    #[error("not a regular file")]
+    NotRegular,
+    #[error("the file has several names (hard links)")]
+    SeveralNames,
+    #[error("the file is larger than 16 MiB")]
+    TooLarge,
+    #[error("the file is not UTF-8 text")]
+    NotText,
+    #[error("{}", io::Error::from(*.0))]
+    System(Errno),
+    #[error("{0}")]
+    Io(#[from] io::Error),
+}
+
+impl From<Errno> for FileError {
+    fn from(errno: Errno) -> Self {
+        match errno {
+            // What `openat2` says when a path or link leads out of the directory.
+            Errno::XDEV => Self::Outside,
+            errno => Self::System(errno),
+        }
+    }
+}
+
+/// A session's working directory.
+#[derive(Debug)]
+pub(crate) struct Files {
+    root: OwnedFd,
+    /// The directory by the name it was given, and by its name without links.
+    names: [PathBuf; 2],
+}
+
+impl Files {
+    /// Opens the working directory.
+    pub(crate) fn open(cwd: &Path) -> io::Result<Self> {
+        let root = openat(CWD, cwd, OFlags::DIRECTORY | OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
+        Ok(Self { root, names: [std::path::absolute(cwd)?, cwd.canonicalize()?] })
+    }
+
+    /// Reads lines of a text file: `limit` of them from line `first` (counted from 1) on; all without them.
+    pub(crate) fn read(
+        &self,
+        path: &str,
+        first: Option<u64>,
+        limit: Option<u64>,
+    ) -> Result<String, FileError> {
+        let path = self.relative(path)?;
+        let file = self.resolve(&path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY)?;
+        let stat = fstat(&file)?;
+        check(&stat)?;
+        if u64::try_from(stat.st_size).unwrap_or(u64::MAX) > MAX_FILE {
+            return Err(FileError::TooLarge);
+        }
+        let mut bytes = Vec::new();
+        File::from(file).take(MAX_FILE + 1).read_to_end(&mut bytes)?;
+        if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > MAX_FILE {
+            return Err(FileError::TooLarge);
+        }
+        let text = String::from_utf8(bytes).map_err(|_| FileError::NotText)?;
+        if first.is_none() && limit.is_none() {
+            return Ok(text);
+        }
+        let skipped = usize::try_from(first.unwrap_or(1).saturating_sub(1)).unwrap_or(usize::MAX);
+        let taken = limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
+        Ok(text.split_inclusive('\n').skip(skipped).take(taken).collect())
+    }
+
+    /// Replaces or creates a text file, whole or not at all.
+    pub(crate) fn write(&self, path: &str, content: &str) -> Result<(), FileError> {
+        if u64::try_from(content.len()).unwrap_or(u64::MAX) > MAX_FILE {
+            return Err(FileError::TooLarge);
+        }
+        let path = self.relative(path)?;
+        let name = path.file_name().ok_or(FileError::NotRegular)?;
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let directory = self.resolve(parent.unwrap_or(Path::new(".")), OFlags::DIRECTORY | OFlags::PATH)?;
+        let mode = match statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW) {
+            // A link is not followed, and not replaced by a file either.
+            Ok(stat) => {
+                check(&stat)?;
+                Some(Mode::from_raw_mode(stat.st_mode) & (Mode::RWXU | Mode::RWXG | Mode::RWXO))
+            }
+            Err(Errno::NOENT) => None,
+            Err(errno) => return Err(errno.into()),
+        };
+        let temporary = Temporary::create(&directory)?;
+        temporary.write(content, mode)?;
+        renameat(&directory, temporary.name(), &directory, name)?;
+        temporary.keep();
+        Ok(())
+    }
+
+    /// The path as seen from the working directory.
+    fn relative(&self, path: &str) -> Result<PathBuf, FileError> {
+        let path = Path::new(path);
+        if !path.is_absolute() {
+            return Err(FileError::NotAbsolute);
+        }
+        self.names
+            .iter()
+            .find_map(|name| path.strip_prefix(name).ok())
+            .map(Path::to_path_buf)
+            .ok_or(FileError::Outside)
+    }
+
+    fn resolve(&self, path: &Path, flags: OFlags) -> Result<OwnedFd, FileError> {
+        let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+        let beneath = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+        // The kernel asks for another try when a directory was moved meanwhile.
+        for _ in 0..16 {
+            match openat2(&self.root, path, flags | OFlags::CLOEXEC, Mode::empty(), beneath) {
+                Err(Errno::AGAIN | Errno::INTR) => {}
+                Err(Errno::NOSYS | Errno::PERM) => return self.walk(path, flags),
+                other => return Ok(other?),
+            }
+        }
+        Err(Errno::AGAIN.into())
+    }
+
+    /// Where `openat2` is missing: one component after the other, no links at all, no `..`.
+    fn walk(&self, path: &Path, flags: OFlags) -> Result<OwnedFd, FileError> {
+        let step = OFlags::DIRECTORY | OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mut names = Vec::new();
+        for component in path.components() {
+            match component {
+                Component::Normal(name) => names.push(name),
+                Component::CurDir => {}
+                Component::ParentDir | Component::RootDir | Component::Prefix(_) => {
+                    return Err(FileError::Outside);
+                }
+            }
+        }
+        let last = names.pop().unwrap_or(OsStr::new("."));
+        let mut directory = self.root.try_clone()?;
+        for name in names {
+            directory = openat(&directory, name, step, Mode::empty())?;
+        }
+        Ok(openat(&directory, last, flags | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?)
+    }
+}
+
+fn check(stat: &Stat) -> Result<(), FileError> {
+    if FileType::from_raw_mode(stat.st_mode as RawMode) != FileType::RegularFile {
+        return Err(FileError::NotRegular);
+    }
+    if stat.st_nlink > 1 { Err(FileError::SeveralNames) } else { Ok(()) }
+}
+
+/// A new file beside the one to be written; removed unless kept.
+struct Temporary<'a> {
+    directory: &'a OwnedFd,
+    name: String,
+    file: File,
+    kept: std::cell::Cell<bool>,
+}
+
+impl<'a> Temporary<'a> {
+    fn create(directory: &'a OwnedFd) -> Result<Self, FileError> {
+        let name = format!(".handraise-{}", ids::mint());
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = openat(directory.as_fd(), name.as_str(), flags, Mode::from_raw_mode(0o666))?;
+        Ok(Self { directory, name, file: file.into(), kept: std::cell::Cell::new(false) })
+    }
+
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn write(&self, content: &str, mode: Option<Mode>) -> Result<(), FileError> {
+        (&self.file).write_all(content.as_bytes())?;
+        if let Some(mode) = mode {
+            fchmod(&self.file, mode)?;
+        }
+        Ok(())
+    }
+
+    fn keep(&self) {
+        self.kept.set(true);
+    }
+}
+
+impl Drop for Temporary<'_> {
+    fn drop(&mut self) {
+        if !self.kept.get() {
+            let _ = unlinkat(self.directory, self.name.as_str(), AtFlags::empty());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, os::unix::fs as unix};
+
+    use tempfile::TempDir;
+
+    use super::*;
+
+    /// A working directory `work` beside a file `secret`.
+    struct Place {
+        dir: TempDir,
+        files: Files,
+    }
+
+    impl Place {
+        fn new() -> Self {
+            let dir = TempDir::new().unwrap();
+            fs::create_dir(dir.path().join("work")).unwrap();
+            fs::write(dir.path().join("secret"), "secret").unwrap();
+            let files = Files::open(&dir.path().join("work")).unwrap();
+            Self { dir, files }
+        }
+
+        fn path(&self, name: &str) -> String {
+            format!("{}/work/{name}", self.dir.path().display())
+        }
+
+        fn read(&self, name: &str) -> Result<String, String> {
+            self.files.read(&self.path(name), None, None).map_err(|error| error.to_string())
+        }
+
+        fn write(&self, name: &str, content: &str) -> Result<(), String> {
+            self.files.write(&self.path(name), content).map_err(|error| error.to_string())
+        }
+
+        fn names(&self) -> Vec<String> {
+            let mut names: Vec<_> = fs::read_dir(self.path(""))
+                .unwrap()
+                .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+                .collect();
+            names.sort();
+            names
+        }
+    }
+
+    const OUTSIDE: &str = "the path is outside the session's working directory";
+
+    #[test]
+    fn s45_files_beneath_the_working_directory_are_read_and_written() {
+        let place = Place::new();
+        place.write("a.txt", "one\ntwo\nthree").unwrap();
+        assert_eq!(place.read("a.txt").unwrap(), "one\ntwo\nthree");
+        assert_eq!(place.files.read(&place.path("a.txt"), Some(2), Some(1)).unwrap(), "two\n");
+        assert_eq!(place.files.read(&place.path("a.txt"), Some(9), None).unwrap(), "");
+        fs::create_dir(place.path("sub")).unwrap();
+        place.write("sub/b.txt", "b").unwrap();
+        assert_eq!(place.read("sub/../sub/./b.txt").unwrap(), "b");
+        assert_eq!(place.names(), ["a.txt", "sub"], "no temporary file is left");
+    }
+
+    #[test]
+    fn s45_no_path_and_no_link_leads_out() {
+        let place = Place::new();
+        let secret = place.dir.path().join("secret");
+        assert_eq!(place.read("../secret").unwrap_err(), OUTSIDE);
+        assert!(!place.read("sub/../../secret").unwrap_err().contains("secret"));
+        assert_eq!(place.write("../new", "x").unwrap_err(), OUTSIDE);
+        unix::symlink(&secret, place.path("absolute")).unwrap();
+        unix::symlink("../secret", place.path("relative")).unwrap();
+        unix::symlink("..", place.path("up")).unwrap();
+        unix::symlink("/proc/self/root", place.path("magic")).unwrap();
+        for link in ["absolute", "relative", "up/secret", "magic/etc/passwd"] {
+            assert_eq!(place.read(link).unwrap_err(), OUTSIDE, "{link}");
+        }
+        assert_eq!(place.write("up/secret", "x").unwrap_err(), OUTSIDE);
+        assert_eq!(place.write("relative", "x").unwrap_err(), "not a regular file");
+        assert_eq!(fs::read_to_string(&secret).unwrap(), "secret");
+        assert_eq!(
+            place.files.read("a.txt", None, None).unwrap_err().to_string(),
+            "the path is not absolute"
+        );
+        let other = secret.to_str().unwrap();
+        assert_eq!(place.files.read(other, None, None).unwrap_err().to_string(), OUTSIDE);
+    }
+
+    #[test]
+    fn s45_links_that_stay_inside_are_followed_for_reading() {
+        let place = Place::new();
+        place.write("a.txt", "a").unwrap();
+        unix::symlink("a.txt", place.path("link")).unwrap();
+        assert_eq!(place.read("link").unwrap(), "a");
+    }
+
+    #[test]
+    fn s45_only_regular_files_with_one_name() {
+        let place = Place::new();
+        fs::hard_link(place.dir.path().join("secret"), place.path("hard")).unwrap();
+        assert_eq!(place.read("hard").unwrap_err(), "the file has several names (hard links)");
+        assert_eq!(place.write("hard", "x").unwrap_err(), "the file has several names (hard links)");
+        rustix::fs::mkfifoat(CWD, place.path("pipe"), Mode::from_raw_mode(0o600)).unwrap();
+        assert_eq!(
+            place.read("pipe").unwrap_err(),
+            "not a regular file",
+            "and it does not wait for a writer"
+        );
+        assert_eq!(place.write("pipe", "x").unwrap_err(), "not a regular file");
+        assert_eq!(place.read("").unwrap_err(), "not a regular file");
+        assert_eq!(place.write("", "x").unwrap_err(), "not a regular file");
+    }
+
+    #[test]
+    fn s45_at_most_16_mib_and_text_only() {
+        let place = Place::new();
+        let file = File::create(place.path("large")).unwrap();
+        file.set_len(MAX_FILE).unwrap();
+        assert_eq!(place.read("large").unwrap().len(), 16 * 1024 * 1024);
+        file.set_len(MAX_FILE + 1).unwrap();
+        assert_eq!(place.read("large").unwrap_err(), "the file is larger than 16 MiB");
+        let content = "x".repeat(16 * 1024 * 1024 + 1);
+        assert_eq!(place.write("new", &content).unwrap_err(), "the file is larger than 16 MiB");
+        fs::write(place.path("binary"), b"\xFF\xFE").unwrap();
+        assert_eq!(place.read("binary").unwrap_err(), "the file is not UTF-8 text");
+        assert_eq!(place.names(), ["binary", "large"]);
+    }
+
+    #[test]
+    fn s45_a_write_replaces_the_file_whole_and_keeps_its_mode() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let place = Place::new();
+        place.write("run.sh", "old").unwrap();
+        fs::set_permissions(place.path("run.sh"), fs::Permissions::from_mode(0o750)).unwrap();
+        let reader = File::open(place.path("run.sh")).unwrap();
+        place.write("run.sh", "new").unwrap();
+        assert_eq!(io::read_to_string(reader).unwrap(), "old", "whoever had it open sees the old one whole");
+        assert_eq!(place.read("run.sh").unwrap(), "new");
+        let mode = fs::metadata(place.path("run.sh")).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o750);
+    }
+
+    #[test]
+    fn s45_without_openat2_nothing_follows_a_link() {
+        let place = Place::new();
+        fs::create_dir(place.path("sub")).unwrap();
+        place.write("sub/a.txt", "a").unwrap();
+        unix::symlink("a.txt", place.path("sub/link")).unwrap();
+        unix::symlink("..", place.path("up")).unwrap();
+        let walk = |path: &str| place.files.walk(Path::new(path), OFlags::RDONLY);
+        assert!(walk("sub/a.txt").is_ok());
+        assert!(walk("./sub/./a.txt").is_ok());
+        assert!(walk("sub/link").is_err());
+        assert!(walk("up/secret").is_err());
+        assert!(matches!(walk("../secret"), Err(FileError::Outside)));
+    }
+}

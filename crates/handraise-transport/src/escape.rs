@@ -1,0 +1,90 @@
+//! Foreign text for terminals and logs, with its control characters made visible (S42).
+
+use std::fmt::{self, Write as _};
+
+/// Shows text in which C0 and C1 controls, DEL and bidi controls are written as `\u{…}`.
+#[derive(Debug, Clone, Copy)]
+pub struct Escaped<'a> {
+    text: &'a str,
+    keeps_lines: bool,
+}
+
+/// For one line of a log: line ends and tabs are escaped too.
+pub fn line(text: &str) -> Escaped<'_> {
+    Escaped { text, keeps_lines: false }
+}
+
+/// For running text on a terminal: LF and tabs stay.
+pub fn text(text: &str) -> Escaped<'_> {
+    Escaped { text, keeps_lines: true }
+}
+
+impl fmt::Display for Escaped<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut rest = self.text;
+        while let Some(at) = rest.find(|c| self.must_escape(c)) {
+            let (plain, tail) = rest.split_at(at);
+            f.write_str(plain)?;
+            let mut chars = tail.chars();
+            if let Some(control) = chars.next() {
+                write!(f, "{}", control.escape_unicode())?;
+            }
+            rest = chars.as_str();
+        }
+        f.write_str(rest)
+    }
+}
+
+impl Escaped<'_> {
+    fn must_escape(&self, c: char) -> bool {
+        if matches!(c, '\n' | '\t') {
+            return !self.keeps_lines;
+        }
+        c.is_control() || is_bidi_control(c)
+    }
+}
+
+/// Characters that reorder or hide what follows them.
+fn is_bidi_control(c: char) -> bool {
+    matches!(c, '\u{061C}' | '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
+}
+
+/// At most `limit` characters of a line, escaped, with `…` where it was cut.
+pub fn shortened(text: &str, limit: usize) -> String {
+    let mut shown = String::new();
+    let end = text.char_indices().nth(limit).map_or(text.len(), |(at, _)| at);
+    // Writing to a string cannot fail.
+    let _ = write!(shown, "{}", line(&text[..end]));
+    if end < text.len() {
+        shown.push('…');
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn s42_controls_are_made_visible() {
+        assert_eq!(line("\u{1b}[31mred\u{7f}\u{9b}\n\t").to_string(), r"\u{1b}[31mred\u{7f}\u{9b}\u{a}\u{9}");
+        assert_eq!(text("a\r\nb\tc\u{8}").to_string(), "a\\u{d}\nb\tc\\u{8}");
+    }
+
+    #[test]
+    fn s42_bidi_controls_are_made_visible() {
+        assert_eq!(text("a\u{202E}b\u{2069}\u{200F}").to_string(), r"a\u{202e}b\u{2069}\u{200f}");
+    }
+
+    #[test]
+    fn ordinary_text_of_any_script_stays() {
+        assert_eq!(text("Grüße, 你好, שלום 👩‍🚀").to_string(), "Grüße, 你好, שלום 👩‍🚀");
+    }
+
+    #[test]
+    fn long_lines_are_cut_between_characters() {
+        assert_eq!(shortened("äöü", 3), "äöü");
+        assert_eq!(shortened("äöüß", 3), "äöü…");
+        assert_eq!(shortened("\0x", 1), r"\u{0}…");
+    }
+}
