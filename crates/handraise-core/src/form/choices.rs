@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::number;
 use super::profile::MetaPath;
@@ -29,16 +29,13 @@ pub(super) fn read(listed: Listed<'_>, kind: Type, previews: &[MetaPath]) -> Cho
     match listed {
         Listed::Titled(entries) => {
             for entry in entries {
-                let taken = entry.as_object().and_then(|entry| {
-                    let value = entry.get("const")?;
+                let taken = entry.as_object().map(Entry::read).and_then(|entry| {
+                    let value = entry.value?;
                     let shown = shown(value, kind)?;
-                    let meta = entry.get("_meta").and_then(Value::as_object);
-                    let preview = meta.and_then(|meta| {
+                    let preview = entry.meta.and_then(|meta| {
                         previews.iter().find_map(|path| at(meta, path).and_then(words).map(str::to_owned))
                     });
-                    let title = entry.get("title").and_then(words);
-                    let description = entry.get("description").and_then(words).map(str::to_owned);
-                    found.add(value, shown, title, description, preview)
+                    found.add(value, shown, entry.title, entry.description.map(str::to_owned), preview)
                 });
                 found.left_out |= taken.is_none();
             }
@@ -53,6 +50,31 @@ pub(super) fn read(listed: Listed<'_>, kind: Type, previews: &[MetaPath]) -> Cho
     }
     let Found { choices, consts, left_out, .. } = found;
     Choices { list: choices, consts: consts.map(Vec::into_boxed_slice), left_out }
+}
+
+/// One entry of `oneOf` or `anyOf`.
+#[derive(Default)]
+struct Entry<'a> {
+    value: Option<&'a Value>,
+    title: Option<&'a str>,
+    description: Option<&'a str>,
+    meta: Option<&'a Map<String, Value>>,
+}
+
+impl<'a> Entry<'a> {
+    fn read(keywords: &'a Map<String, Value>) -> Self {
+        let mut entry = Self::default();
+        for (keyword, value) in keywords {
+            match keyword.as_str() {
+                "const" => entry.value = Some(value),
+                "title" => entry.title = words(value),
+                "description" => entry.description = words(value),
+                "_meta" => entry.meta = value.as_object(),
+                _ => {}
+            }
+        }
+        entry
+    }
 }
 
 #[derive(Default)]

@@ -183,7 +183,11 @@ proptest! {
         schema in schema(), profile in profile(), seeds in prop::collection::vec(any::<u16>(), 1..48),
     ) {
         let Ok(Mapped { form, .. }) = try_map(&schema, &profile) else { return Ok(()) };
-        let sent = answers(&form, &seeds);
+        let mut sent = answers(&form, &seeds);
+        // As a human would: what was refused is taken back, the rest is sent again.
+        if let Err(errors) = form.answer(&sent, ELICITATION) {
+            sent.retain(|answer| !errors.iter().any(|error| error.question_id == answer.question_id));
+        }
         let Ok(content) = form.answer(&sent, ELICITATION) else { return Ok(()) };
         for (key, value) in &content {
             let property = &schema["properties"][key];
