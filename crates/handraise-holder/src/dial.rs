@@ -33,7 +33,7 @@ use tokio_tungstenite::{
 
 use crate::{
     HolderSettings, InboxAddress, Token,
-    wire::{self, Incoming},
+    wire::{self, Incoming, shorten},
 };
 
 /// An open stream to the inbox.
@@ -407,11 +407,6 @@ fn hex(bytes: &[u8]) -> String {
         .collect()
 }
 
-/// Words of the other side, short enough and plain enough for a log (S42).
-fn shorten(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(200).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use handraise_api::words::HolderKind;
@@ -486,11 +481,5 @@ mod tests {
         let error = dialer.dial().await.unwrap_err();
         assert!(matches!(error, ConnectError::Tls { .. }), "{error}");
         assert_eq!(server.await.unwrap(), None);
-    }
-
-    #[test]
-    fn words_of_the_other_side_are_made_plain() {
-        assert_eq!(shorten("a\u{1b}[31mb\nc"), "a [31mb c");
-        assert_eq!(shorten(&"x".repeat(1000)).len(), 200);
     }
 }

@@ -254,11 +254,11 @@ impl Holder {
         let told = wait_until(shared, State::is_told);
         if tokio::time::timeout(Self::SHUTDOWN_GRACE, told).await.is_err() {
             tracing::warn!("the inbox did not acknowledge everything before the holder went down");
-            return;
         }
         shared.change(|state, _| state.is_closing = true);
         shared.outgoing.notify_one();
-        // Closing in good order is a courtesy; the tasks end with the handle at the latest.
+        shared.hurry.notify_one();
+        // Closing in good order is a courtesy; the tasks end with the last handle at the latest.
         let _ = tokio::time::timeout(self.0.close, wait_until(shared, |state| state.is_closed)).await;
     }
 }
@@ -310,6 +310,9 @@ async fn keep_connected(shared: Arc<Shared>, mut dialer: Dialer, first: Socket, 
         tokio::select! {
             () = tokio::time::sleep(jittered(wait)) => {}
             () = shared.hurry.notified() => {}
+        }
+        if shared.look(|state| state.is_closing) {
+            break;
         }
         match dialer.dial().await {
             Ok((next, welcome)) => {

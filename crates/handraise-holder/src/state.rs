@@ -106,7 +106,10 @@ impl Shared {
         let result = change(&mut state, now);
         let deadline_moved = state.engine.next_deadline() != before;
         let has_outgoing = state.has_outgoing();
+        let spent = std::mem::take(&mut state.couriers.spent);
         drop(state);
+        // What a courier owned may call the holder when it goes, so it goes after the lock.
+        drop(spent);
         if deadline_moved {
             self.timer.notify_one();
         }
@@ -130,11 +133,11 @@ impl State {
 
     /// Keeps what is to be done with the one delivery of an ask.
     pub(crate) fn expect_delivery(&mut self, ask: AskId, deliver: Deliver) {
-        self.couriers.0.insert(ask, deliver);
+        self.couriers.waiting.insert(ask, deliver);
     }
 
     pub(crate) fn forget_delivery(&mut self, ask: &AskId) {
-        self.couriers.0.remove(ask);
+        self.couriers.spent.extend(self.couriers.waiting.remove(ask));
     }
 
     pub(crate) fn session_updated(&mut self, session: SessionUpdated) {
@@ -192,19 +195,26 @@ fn limits(limits: WireLimits) -> Limits {
 /// What to do with the one delivery of an ask; says whether a live connection took it.
 pub(crate) type Deliver = Box<dyn FnOnce(Delivery) -> bool + Send>;
 
-/// The couriers of the open asks.
+/// The couriers of the open asks, and those that were never needed.
 #[derive(Default)]
-struct Couriers(BTreeMap<AskId, Deliver>);
+struct Couriers {
+    waiting: BTreeMap<AskId, Deliver>,
+    spent: Vec<Deliver>,
+}
 
 impl std::fmt::Debug for Couriers {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Couriers").field(&self.0.len()).finish()
+        f.debug_tuple("Couriers").field(&self.waiting.len()).finish()
     }
 }
 
 impl Courier for Couriers {
     fn deliver(&mut self, ask: &AskId, delivery: Option<Delivery>) -> bool {
-        let (Some(deliver), Some(delivery)) = (self.0.remove(ask), delivery) else { return false };
+        let Some(deliver) = self.waiting.remove(ask) else { return false };
+        let Some(delivery) = delivery else {
+            self.spent.push(deliver);
+            return false;
+        };
         // A courier that panics did not deliver; the other asks must not suffer for it.
         catch_unwind(AssertUnwindSafe(|| deliver(delivery))).unwrap_or(false)
     }

@@ -32,7 +32,7 @@ use crate::{
     Command, Reply, Timing,
     dial::Socket,
     state::{Sent, Shared, State},
-    wire::{self, Incoming},
+    wire::{self, Incoming, shorten},
 };
 
 /// Requests of ours that wait for their response.
@@ -190,7 +190,8 @@ impl<'a> Pump<'a> {
     }
 
     fn is_done(&self) -> bool {
-        self.replies.is_empty() && self.shared.look(|state| state.is_closing && !state.has_outgoing())
+        self.replies.is_empty()
+            && self.shared.look(|state| state.is_closing && (state.is_told() || !state.has_outgoing()))
     }
 
     fn has_outgoing(&self) -> bool {
@@ -270,7 +271,9 @@ impl<'a> Pump<'a> {
                 // It will never be taken, so it counts as told.
                 Sent::Notice(Receipt::Settled(_)) | Sent::Entry(_) if is_final => {}
                 Sent::Notice(_) | Sent::Entry(_) => {
-                    return Err(Lost::Refused(failure.message.unwrap_or_else(|| "no reason given".into())));
+                    return Err(Lost::Refused(shorten(
+                        failure.message.as_deref().unwrap_or("no reason given"),
+                    )));
                 }
             }
         }
@@ -462,10 +465,6 @@ fn submission(respond: Respond) -> Result<(AskId, Submission), String> {
 
 fn bad_request(id: &str, name: &str, message: String) -> String {
     wire::failure(id, name, ErrorBody::new(ErrorCode::BadRequest, message))
-}
-
-fn shorten(text: &str) -> String {
-    text.chars().take(64).collect()
 }
 
 /// A verdict for the log, which never holds an answer.

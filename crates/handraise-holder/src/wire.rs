@@ -194,6 +194,11 @@ fn detail(error: AnswerError) -> ErrorDetail {
     ErrorDetail { question_id, rule: rule.as_str().into(), message }
 }
 
+/// Words of the other side, short enough and plain enough for a log (S42).
+pub(crate) fn shorten(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(200).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
@@ -261,6 +266,12 @@ mod tests {
         let part: WirePart = serde_json::from_str(frame.payload.unwrap().get()).unwrap();
         assert_eq!((part.seq, part.last, part.asks.len()), (3, true, 2));
         assert_eq!(part.settlements[0].settlement.ago_ms, 5);
+    }
+
+    #[test]
+    fn words_of_the_other_side_are_made_plain() {
+        assert_eq!(shorten("a\u{1b}[31mb\nc"), "a [31mb c");
+        assert_eq!(shorten(&"x".repeat(1000)).len(), 200);
     }
 
     #[test]

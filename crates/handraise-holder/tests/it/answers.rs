@@ -186,6 +186,30 @@ async fn an_asking_side_that_is_gone_makes_the_answer_not_found() {
     }
 }
 
+/// Calls the holder when it goes, as a guard in an asking side may.
+struct CallsBack(handraise_holder::Holder);
+
+impl Drop for CallsBack {
+    fn drop(&mut self) {
+        self.0.end_session("another", EndCause::TurnCancelled);
+    }
+}
+
+#[tokio::test]
+async fn a_courier_that_is_not_needed_goes_after_the_lock() {
+    let mut inbox = Inbox::start(Listen::Socket).await;
+    let (holder, _stream) = inbox.holder().await;
+    let guard = CallsBack(holder.clone());
+    holder
+        .open(colour(), move |_| {
+            drop(guard);
+            true
+        })
+        .unwrap();
+    holder.end_session("session-1", EndCause::AgentDisconnected);
+    assert_eq!(holder.open_asks(), 0);
+}
+
 fn permission() -> NewAsk {
     let choice =
         |value: &str| Choice { value: value.into(), label: value.into(), description: None, preview: None };

@@ -231,7 +231,7 @@ async fn garbage_ends_the_connection_and_the_asks_live_on() {
 async fn a_half_open_connection_is_noticed() {
     let mut inbox = Inbox::start(Listen::Tcp).await;
     let mut settings = inbox.settings();
-    settings.timing = Timing { dead_after: Duration::from_millis(400), ..timing() };
+    settings.timing = Timing { dead_after: Duration::from_millis(1500), ..timing() };
     let (holder, mut stream) = inbox.holder_with(settings, wide_limits()).await;
     holder.open(colour(), |_| true).unwrap();
     let _: AskOpened = stream.expect(action::ASK_OPENED).await;
@@ -246,7 +246,7 @@ async fn a_half_open_connection_is_noticed() {
 async fn an_inbox_that_never_acknowledges_is_dropped() {
     let mut inbox = Inbox::start(Listen::Socket).await;
     let mut settings = inbox.settings();
-    settings.timing = Timing { dead_after: Duration::from_millis(500), ..timing() };
+    settings.timing = Timing { dead_after: Duration::from_millis(1500), ..timing() };
     let (holder, mut stream) = inbox.holder_with(settings, wide_limits()).await;
     holder.open(colour(), |_| true).unwrap();
     let (_, _): (_, AskOpened) = stream.expect_unacknowledged(action::ASK_OPENED).await;
