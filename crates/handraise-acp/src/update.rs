@@ -69,6 +69,13 @@ pub fn session_of(params: &Value) -> Option<&str> {
     id(params.as_object()?, "sessionId")
 }
 
+/// The agent's own name for the session, when an update brings one.
+pub fn title_of(params: &Value) -> Option<String> {
+    let update = params.get("update")?.as_object()?;
+    let names = update.get("sessionUpdate")?.as_str()? == "session_info_update";
+    words(update, "title").filter(|_| names).map(|title| cut(title, MAX_LINE_BYTES))
+}
+
 impl Transcript {
     /// Takes the parameters of one `session/update`; entries that are complete go to `out`. What is unknown or
     /// malformed is ignored.
@@ -340,6 +347,18 @@ mod tests {
             ]
         );
         assert_eq!(entries[0].metadata["tool_kind"], "read");
+    }
+
+    #[test]
+    fn a_session_is_named_by_its_agent() {
+        let named =
+            |update: &str| title_of(&json!({"update": {"sessionUpdate": update, "title": "Fix the build"}}));
+        assert_eq!(named("session_info_update").as_deref(), Some("Fix the build"));
+        assert_eq!(named("tool_call"), None);
+        assert_eq!(
+            title_of(&json!({"update": {"sessionUpdate": "session_info_update", "title": null}})),
+            None
+        );
     }
 
     #[test]
