@@ -444,13 +444,29 @@ impl World {
 
     fn inbox_takes(&mut self, takes: usize, acks: bool) {
         for _ in 0..takes {
-            let Some(notice) = self.engine.next_notice(self.moment()) else { return };
+            let Some(notice) = self.engine.next_notice(self.moment()) else { return self.check_inbox() };
             self.now = self.now.max(self.time);
             assert!(self.is_connected, "a notice without a connection: {notice:?}");
             self.inbox.take(&notice);
             if acks {
                 self.engine.acknowledged(&notice.receipt());
             }
+        }
+    }
+
+    /// An inbox that has read everything knows everything that is open, and how whatever it knew of has ended.
+    fn check_inbox(&self) {
+        if !self.is_connected {
+            return;
+        }
+        for (ask, row) in &self.inbox.rows {
+            assert_eq!(row.as_ref(), self.engine.ended(ask), "the inbox's row of {ask}");
+        }
+        for (n, ask) in self.asks.iter().enumerate() {
+            assert!(
+                ask.ended.is_some() || self.inbox.rows.contains_key(&ask_id(n)),
+                "ask {n} was not announced"
+            );
         }
     }
 
@@ -482,6 +498,7 @@ impl World {
 
     /// The end of every history: the asker and the inbox come back, then the holder goes down.
     fn finish_history(mut self) {
+        self.inbox_takes(usize::MAX, false);
         self.apply(&Step::AskerLives);
         self.engine.shut_down(self.moment(), &mut self.asker);
         self.let_time_pass();
@@ -495,9 +512,6 @@ impl World {
         self.apply(&Step::Connect);
         self.inbox_takes(usize::MAX, true);
         assert!(self.engine.is_acknowledged(), "every settlement arrives");
-        for (ask, row) in &self.inbox.rows {
-            assert_eq!(row.as_ref(), self.engine.ended(ask), "the inbox's row of {ask}");
-        }
         self.apply(&Step::Connect);
         self.inbox_takes(usize::MAX, true);
         assert!(self.inbox.in_snapshot.is_empty(), "nothing is repeated once acknowledged");
