@@ -232,11 +232,12 @@ impl Turns<'_> {
             }
             Event::Shutdown => {
                 state.is_ending = true;
-                self.asks.shut_down();
                 if state.turn.is_none() {
+                    self.asks.shut_down();
                     return Some(Ok(Ended::Stopped));
                 }
                 Self::send_cancel(state);
+                self.asks.shut_down();
                 state.patience = Some(self.patience(SHUTDOWN_GRACE, Impatience::Shutdown));
                 None
             }
@@ -325,8 +326,8 @@ impl Turns<'_> {
             }
             Command::Cancel { session_id, reply } => {
                 if session_id == self.session_id {
-                    self.asks.turn_cancelled(state.turn.is_some());
                     Self::send_cancel(state);
+                    self.asks.turn_cancelled(state.turn.is_some());
                     reply.send(Ok(()));
                 } else {
                     reply.send(Err(unknown_session(&session_id)));
@@ -336,7 +337,8 @@ impl Turns<'_> {
         None
     }
 
-    /// Tells the agent to end its turn. Its asks are answered already: some agents wait for that.
+    /// Tells the agent to end its turn. Its asks are to be answered right after: some agents wait for that, and know
+    /// from the order why they are cancelled.
     fn send_cancel(state: &State) {
         let params = json!({"sessionId": state.session});
         let sent = UntypedMessage::new("session/cancel", params)
@@ -374,8 +376,8 @@ impl Turns<'_> {
             return Some(Ok(Ended::Idle));
         }
         tracing::warn!("the agent said nothing for {:?}; its turn is cancelled", self.settings.idle_timeout);
-        self.asks.turn_cancelled(true);
         Self::send_cancel(state);
+        self.asks.turn_cancelled(true);
         state.patience = Some(self.patience(CANCEL_GRACE, Impatience::Silence));
         None
     }

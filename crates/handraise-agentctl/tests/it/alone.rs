@@ -5,7 +5,7 @@ use std::time::Duration;
 use handraise_agentctl::{AgentError, Ended, run};
 use serde_json::{Value, json};
 
-use crate::support::{PATIENCE, Place, Stdout, run_alone, stop_reason};
+use crate::support::{PATIENCE, Place, Stdout, eventually, run_alone, stop_reason};
 
 #[tokio::test]
 async fn a_prompt_runs_one_turn_and_streams_the_agents_text() {
@@ -217,9 +217,7 @@ async fn a_shutdown_cancels_the_turn_and_ends_in_order() {
     let stdout = Stdout::default();
     let said = stdout.clone();
     let shutdown = async move {
-        while !said.text().contains("waiting") {
-            tokio::task::yield_now().await;
-        }
+        eventually("it waits", || said.text().contains("waiting")).await;
     };
     let running = run(place.settings(&[], "wait-for-cancel"), None, stdout.clone(), shutdown);
     let ended = tokio::time::timeout(PATIENCE, running).await.unwrap().unwrap();
@@ -258,13 +256,10 @@ async fn a_silent_agent_is_cancelled_then_ended() {
     let stdout = Stdout::default();
     let said = stdout.clone();
     let driver = tokio::spawn(run(settings, None, stdout, std::future::pending()));
-    while !said.text().contains("quiet") {
-        tokio::task::yield_now().await;
-    }
+    eventually("it is quiet", || said.text().contains("quiet")).await;
     clock.advance(Duration::from_millis(300));
-    while !place.received_methods().iter().any(|method| method == "session/cancel") {
-        tokio::task::yield_now().await;
-    }
+    let is_cancelled = || place.received_methods().iter().any(|method| method == "session/cancel");
+    eventually("its turn is cancelled", is_cancelled).await;
     assert!(!driver.is_finished(), "it has five seconds to end its turn");
     clock.advance(Duration::from_secs(5));
     let ended = tokio::time::timeout(PATIENCE, driver).await.unwrap().unwrap();

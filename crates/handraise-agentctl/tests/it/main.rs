@@ -3,4 +3,12 @@
 #[cfg(test)]
 mod alone;
 #[cfg(test)]
+mod asks;
+#[cfg(test)]
+mod ends;
+#[cfg(test)]
+mod flag;
+#[cfg(test)]
+mod inbox;
+#[cfg(test)]
 mod support;

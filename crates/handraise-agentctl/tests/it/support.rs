@@ -75,10 +75,20 @@ impl Place {
         }
     }
 
+    /// Every line that the agent received, in order.
+    pub(crate) fn received_lines(&self) -> Vec<String> {
+        let record = std::fs::read_to_string(self.record()).unwrap_or_default();
+        record.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n')).map(str::to_owned).collect()
+    }
+
     /// Every frame that the agent received, in order.
     pub(crate) fn received(&self) -> Vec<Value> {
-        let record = std::fs::read_to_string(self.record()).unwrap();
-        record.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+        self.received_lines().iter().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    /// The results of its requests that the agent received, in order.
+    pub(crate) fn results(&self) -> Vec<Value> {
+        self.received().iter().filter_map(|frame| frame.get("result").cloned()).collect()
     }
 
     /// The methods of the requests and notifications that the agent received, in order.
@@ -118,4 +128,14 @@ pub(crate) async fn run_alone(settings: AgentSettings) -> (Result<Ended, AgentEr
 #[track_caller]
 pub(crate) fn stop_reason(ended: Result<Ended, AgentError>) -> String {
     ended.unwrap().stop_reason().unwrap().to_owned()
+}
+
+/// Waits for something that a process does.
+pub(crate) async fn eventually(what: &str, mut is_done: impl FnMut() -> bool) {
+    let looking = async {
+        while !is_done() {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, looking).await.unwrap_or_else(|_| panic!("not in time: {what}"));
 }
