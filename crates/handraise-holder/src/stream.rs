@@ -208,6 +208,9 @@ impl<'a> Pump<'a> {
         if let Some(sent) = sent {
             self.next_id += 1;
             self.in_flight.insert(id, (sent, Instant::now()));
+        } else {
+            // Nobody acknowledges an event: with its writing all that can be done is done.
+            self.shared.settled.notify_waiters();
         }
         Some(Message::text(text))
     }

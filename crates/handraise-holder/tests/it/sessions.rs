@@ -5,7 +5,7 @@ use handraise_api::{
     frame::{SessionCancel, SessionMessage, SessionPrompt, SessionUpdated, action},
     session::{Author, MessageKind, SessionState},
 };
-use handraise_holder::{Command, NewMessage};
+use handraise_holder::{Command, Holder, NewMessage};
 use serde_json::Map;
 
 use crate::inbox::{Inbox, Listen, soon};
@@ -122,4 +122,18 @@ async fn commands_that_nobody_takes_up_are_bounded() {
     }
     let one_more = stream.ask(action::SESSION_PROMPT, &prompt).await;
     assert_eq!(one_more.code, Some(ErrorCode::LimitExceeded));
+}
+
+#[tokio::test]
+async fn f7_going_down_does_not_wait_for_an_acknowledgement_that_an_event_never_gets() {
+    let mut inbox = Inbox::start(Listen::Socket).await;
+    let (holder, mut stream) = inbox.holder().await;
+    let going = tokio::spawn(async move {
+        holder.session_updated(session(SessionState::Ended));
+        tokio::time::timeout(Holder::SHUTDOWN_GRACE / 2, holder.shutdown()).await
+    });
+    let told: SessionUpdated = stream.expect(action::SESSION_UPDATED).await;
+    assert_eq!(told.state, SessionState::Ended);
+    assert!(stream.frame().await.is_none(), "it closes");
+    soon(going).await.unwrap().expect("it goes down as soon as everything is told");
 }
