@@ -58,6 +58,10 @@ impl Transcript {
     /// `session/update`.
     pub(crate) async fn update(self: &Arc<Self>, params: &Value) {
         let mut state = self.state.lock().await;
+        if let Some(title) = update::title_of(params) {
+            state.session.title = Some(title);
+            self.announce(&state).await;
+        }
         let mut entries = Vec::new();
         state.gathered.take(params, &mut entries);
         self.append_all(&mut state, entries).await;

@@ -240,6 +240,7 @@ async fn ac16_ac17_ac18_what_cannot_be_asked_is_declined_and_reaches_nobody() {
         let inbox = Inbox::start().await;
         let running = inbox.run(place.settings(&[], script));
         assert_eq!(running.end_of_turn().await.0, "end_turn", "{script}");
+        inbox.hung_up().await;
         assert_eq!(place.results(), vec![json!({"action": "decline"}); declines], "{script}");
         assert_eq!(inbox.all(action::ASK_OPENED).len(), 0, "{script}");
     }

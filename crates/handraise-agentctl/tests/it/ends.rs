@@ -176,8 +176,6 @@ async fn prompts_come_from_the_inbox_and_the_transcript_goes_there() {
         ]
     );
     assert!(entries.windows(2).all(|pair| pair[0].2 + 1 == pair[1].2), "numbered without a gap");
-    let states: Vec<Value> = inbox.all(action::SESSION_UPDATED).iter().map(|s| s["state"].clone()).collect();
-    assert_eq!(states.last().unwrap(), "ended");
 }
 
 #[tokio::test]

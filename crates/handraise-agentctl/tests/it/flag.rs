@@ -55,6 +55,7 @@ async fn ac20_f5_without_the_flag_an_ask_is_declined_and_reaches_nobody() {
     let inbox = Inbox::with_flag(false).await;
     let place = Place::new();
     assert_eq!(inbox.run(place.settings(&[], "single")).end_of_turn().await.0, "end_turn");
+    inbox.hung_up().await;
     assert_eq!(place.results(), [json!({"action": "decline"})]);
     assert_eq!(inbox.all(action::ASK_OPENED).len(), 0);
     let kinds: Vec<Value> =
@@ -69,6 +70,7 @@ async fn ac19_an_agent_that_never_asks_notices_nothing_but_the_capability() {
         let inbox = Inbox::with_flag(flag).await;
         let place = Place::new();
         let (reason, said) = inbox.run(place.settings(&[], "never-asks")).end_of_turn().await;
+        inbox.hung_up().await;
         let states: Vec<Value> =
             inbox.all(action::SESSION_UPDATED).iter().map(|session| session["state"].clone()).collect();
         let mut kinds: Vec<Value> =

@@ -2,7 +2,10 @@
 
 use std::{
     collections::VecDeque,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use futures_util::{SinkExt as _, StreamExt as _};
@@ -42,6 +45,7 @@ struct Seen {
     /// What no test step has waited for yet.
     fresh: Mutex<VecDeque<(String, Value)>>,
     responses: Mutex<Vec<Value>>,
+    hung_up: AtomicBool,
     changed: Notify,
 }
 
@@ -122,6 +126,12 @@ impl Inbox {
         )
     }
 
+    /// Waits until the holder has gone: then the inbox has heard everything.
+    pub(crate) async fn hung_up(&self) {
+        let gone = self.wait(|seen| seen.hung_up.load(Ordering::SeqCst).then_some(()));
+        tokio::time::timeout(PATIENCE, gone).await.expect("the holder hangs up");
+    }
+
     /// Every payload with this action so far.
     pub(crate) fn all(&self, action: &str) -> Vec<Value> {
         let frames = self.seen.frames.lock().unwrap();
@@ -199,11 +209,13 @@ async fn serve(
             message = socket.next() => match message {
                 Some(Ok(Message::Text(text))) => take(&text, acp_elicitation, &seen, &mut socket).await,
                 Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Binary(_) | Message::Frame(_))) => {}
-                Some(Ok(Message::Close(_)) | Err(_)) | None => return,
+                Some(Ok(Message::Close(_)) | Err(_)) | None => break,
             },
             Some(frame) = from_test.recv() => socket.send(Message::text(frame)).await.unwrap(),
         }
     }
+    seen.hung_up.store(true, Ordering::SeqCst);
+    seen.changed.notify_waiters();
 }
 
 async fn take(text: &str, acp_elicitation: bool, seen: &Seen, socket: &mut WebSocketStream<UnixStream>) {
