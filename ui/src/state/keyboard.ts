@@ -12,7 +12,11 @@ export function useKeyboard(onHelp: () => void): void {
     const onKey = (event: KeyboardEvent): void => {
       if (event.defaultPrevented || event.isComposing || event.ctrlKey || event.metaKey || event.altKey) return;
       if (isField(event.target) || document.querySelector("dialog[open]") !== null) {
-        if (event.key === "Escape" && event.target instanceof HTMLElement) event.target.blur();
+        if (event.key === "Escape" && isField(event.target) && event.target instanceof HTMLElement) {
+          // Without this the browser empties a search field behind the page's back.
+          event.preventDefault();
+          event.target.blur();
+        }
         return;
       }
       const pair = performance.now() < pairUntil;
