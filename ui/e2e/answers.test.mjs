@@ -1,31 +1,27 @@
 // Answering: every kind of question, what exactly is sent, drafts, keys, and what must not answer.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { Mock, TOKENS } from "../dev/mock.mjs";
+import { TOKENS } from "../dev/mock.mjs";
 import { ask, choice, question, sampleAsks } from "../dev/samples.mjs";
-import { enter, launch, still, until, visit } from "./browser.mjs";
+import { enter, launch, serve, shutDown, still, until, visit } from "./browser.mjs";
 
 let browser;
 before(async () => {
   browser = await launch();
 });
-after(() => browser.close());
+after(() => shutDown(browser));
 
 const ME = { token: TOKENS.operator, scope: "operator", name: "Mara" };
 
 /** Runs `body` with a mock of these asks and a page on the first one. */
 async function on(asks, body, { path, gate = true } = {}) {
-  const mock = await new Mock({ asks }).start();
+  const mock = await serve({ asks });
   const view = await visit(browser);
-  try {
-    await enter(view.page, mock.url, ME, path ?? `/asks/${asks[0].id}`);
-    await view.page.locator('[data-phase="open"]').waitFor();
-    if (gate) await still(view.page);
-    await body(view.page, mock, view);
-    await view.done(mock.url);
-  } finally {
-    await mock.stop();
-  }
+  await enter(view.page, mock.url, ME, path ?? `/asks/${asks[0].id}`);
+  await view.page.locator('[data-phase="open"]').waitFor();
+  if (gate) await still(view.page);
+  await body(view.page, mock, view);
+  await view.done(mock.url);
 }
 
 const answers = (mock, id = "a") => mock.sent(`/asks/${id}/answer`).map((call) => call.body);
@@ -281,44 +277,40 @@ test("the keyboard alone: find, move, open, choose, write, submit, skip", async 
 
 test("s40 clicks and keys in the first 350 ms, and runs begun before, answer nothing", async () => {
   const make = () => ask("a", { questions: [question("db", "single", "Which?", { choices: [choice("Postgres"), choice("SQLite")] })] });
-  const mock = await new Mock({ asks: [make()] }).start();
+  const mock = await serve({ asks: [make()] });
   const view = await visit(browser);
   const { page } = view;
-  try {
-    await page.clock.install();
-    await enter(page, mock.url, ME, "/asks/a");
-    await page.locator('[data-phase="open"]').waitFor();
-    await page.clock.pauseAt(Date.now() + 2_000);
-    // The card changes now; from here on, time stands still.
-    mock.update("a", { holder_connected: false });
-    await page.locator('[data-notice="disconnected"]').waitFor();
-    await submitButton(page).click();
-    await page.getByText("Nothing was sent.").waitFor();
-    await page.getByText("Postgres").click();
-    assert.ok(!(await page.getByLabel("Postgres").isChecked()));
-    await page.locator("#m").focus();
-    // A run of keys that begins early and goes on past the 350 ms.
-    for (let press = 0; press < 4; press += 1) {
-      await page.keyboard.press("Control+Enter");
-      await page.clock.runFor(200);
-    }
-    await page.keyboard.press("1");
-    assert.ok(!(await page.getByLabel("Postgres").isChecked()));
-    assert.equal(answers(mock).length, 0);
-    // After a pause it is a new run.
-    await page.clock.runFor(400);
-    await page.keyboard.press("1");
-    assert.ok(await page.getByLabel("Postgres").isChecked());
-    await page.keyboard.down("Control");
-    await page.keyboard.press("Enter");
-    await page.keyboard.up("Control");
-    await page.clock.runFor(1_000);
-    await settled(page);
-    assert.equal(answers(mock).length, 1);
-    await view.done(mock.url);
-  } finally {
-    await mock.stop();
+  await page.clock.install();
+  await enter(page, mock.url, ME, "/asks/a");
+  await page.locator('[data-phase="open"]').waitFor();
+  await page.clock.pauseAt(Date.now() + 2_000);
+  // The card changes now; from here on, time stands still.
+  mock.update("a", { holder_connected: false });
+  await page.locator('[data-notice="disconnected"]').waitFor();
+  await submitButton(page).click();
+  await page.getByText("Nothing was sent.").waitFor();
+  await page.getByText("Postgres").click();
+  assert.ok(!(await page.getByLabel("Postgres").isChecked()));
+  await page.locator("#m").focus();
+  // A run of keys that begins early and goes on past the 350 ms.
+  for (let press = 0; press < 4; press += 1) {
+    await page.keyboard.press("Control+Enter");
+    await page.clock.runFor(200);
   }
+  await page.keyboard.press("1");
+  assert.ok(!(await page.getByLabel("Postgres").isChecked()));
+  assert.equal(answers(mock).length, 0);
+  // After a pause it is a new run.
+  await page.clock.runFor(400);
+  await page.keyboard.press("1");
+  assert.ok(await page.getByLabel("Postgres").isChecked());
+  await page.keyboard.down("Control");
+  await page.keyboard.press("Enter");
+  await page.keyboard.up("Control");
+  await page.clock.runFor(1_000);
+  await settled(page);
+  assert.equal(answers(mock).length, 1);
+  await view.done(mock.url);
 });
 
 test("s40 a permission needs a choice made on its card; a confirm has no shortcut", async () => {

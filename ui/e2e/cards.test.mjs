@@ -1,15 +1,15 @@
 // Every state of the card: its words, axe, and a picture at 360 and 1280 px, light and dark.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { Mock, TOKENS, error } from "../dev/mock.mjs";
+import { TOKENS, error } from "../dev/mock.mjs";
 import { ask, choice, iso, origin, question, sampleAsks, settlement } from "../dev/samples.mjs";
-import { clean, DESK, enter, launch, PHONE, picture, still, visit } from "./browser.mjs";
+import { clean, DESK, enter, launch, PHONE, picture, serve, shutDown, still, visit } from "./browser.mjs";
 
 let browser;
 before(async () => {
   browser = await launch();
 });
-after(() => browser.close());
+after(() => shutDown(browser));
 
 const MINUTE = 60_000;
 const submit = (page) => page.getByRole("button", { name: /^(Submit|Keep my answer)/ }).click();
@@ -161,7 +161,7 @@ const STATES = [
 for (const state of STATES) {
   test(`card state: ${state.name}`, async () => {
     const asks = state.sample !== undefined ? sampleAsks() : [ask("a", { session_id: "s-orders", ...(typeof state.ask === "function" ? state.ask() : state.ask) })];
-    const mock = await new Mock({ asks }).start();
+    const mock = await serve({ asks });
     const view = await visit(browser);
     const { page } = view;
     try {
@@ -192,7 +192,6 @@ for (const state of STATES) {
       await view.done(mock.url);
     } finally {
       state.after?.(mock);
-      await mock.stop();
     }
   });
 }

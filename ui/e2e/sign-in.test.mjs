@@ -1,19 +1,16 @@
 // Signing in and out (S1, S11, S34).
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { Mock, SECRET, TOKENS } from "../dev/mock.mjs";
-import { clean, enter, launch, picture, until, visit } from "./browser.mjs";
+import { SECRET, TOKENS } from "../dev/mock.mjs";
+import { clean, enter, launch, picture, serve, shutDown, until, visit } from "./browser.mjs";
 
 let browser;
 let mock;
 before(async () => {
   browser = await launch();
-  mock = await new Mock().start();
+  mock = await serve();
 });
-after(async () => {
-  await browser.close();
-  await mock.stop();
-});
+after(() => shutDown(browser));
 
 test("s11 a link signs in once, by a click, and its secret leaves the address at once", async () => {
   const view = await visit(browser);

@@ -8,7 +8,7 @@ import { Long, Short, Text } from "./text.tsx";
 /** More choices than this get a search field. */
 const MANY = 20;
 /** How many are drawn at first, and more with each press. */
-const DRAWN = 100;
+const DRAWN = 40;
 
 interface Props {
   question: Question;
@@ -57,7 +57,7 @@ export function Choices(props: Props) {
       ))}
       {shown.length === 0 && <p class="hint inset">{words.questionNoChoice}</p>}
       {found.length > shown.length && (
-        <button class="btn plain inset" type="button" onClick={() => setDrawn(drawn + 4 * DRAWN)}>
+        <button class="btn plain inset" type="button" onClick={() => setDrawn(drawn + 5 * DRAWN)}>
           {words.questionShown(shown.length, found.length)} · {words.inboxShowAll.toLowerCase()}
         </button>
       )}
