@@ -231,7 +231,7 @@ export class Mock {
   }
 
   async file(path, response) {
-    const name = path.startsWith("/assets/") ? path.slice(1) : "index.html";
+    const name = /^\/(assets|icons)\//.test(path) ? path.slice(1) : "index.html";
     try {
       const content = await readFile(new URL(name, PAGE));
       response.writeHead(200, { ...HEADERS, "content-type": TYPES[extname(name)] ?? "application/octet-stream" });

@@ -2,5 +2,5 @@
 import { rmSync } from "node:fs";
 
 const page = new URL("../../crates/handraise-server/page/", import.meta.url);
-rmSync(new URL("assets/", page), { recursive: true, force: true });
+for (const folder of ["assets/", "icons/"]) rmSync(new URL(folder, page), { recursive: true, force: true });
 rmSync(new URL("index.html", page), { force: true });

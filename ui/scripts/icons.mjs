@@ -12,5 +12,5 @@ for (let count = 0; count <= 10; count += 1) {
       ? ""
       : `<circle cx="17" cy="17" r="7" fill="#0b6674"/><text x="17" y="20.6" font-family="sans-serif" font-weight="700" font-size="${count > 9 ? 8 : 10}" text-anchor="middle" fill="#fff">${label}</text>`;
   const svg = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24"><path d="${hand}" fill="none" stroke="#2f97a3" stroke-width="2" stroke-linecap="round" stroke-linejoin="round"/>${badge}</svg>\n`;
-  writeFileSync(new URL(`../public/assets/count-${count}.svg`, import.meta.url), svg);
+  writeFileSync(new URL(`../public/icons/count-${count}.svg`, import.meta.url), svg);
 }
