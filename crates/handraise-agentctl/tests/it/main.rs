@@ -11,4 +11,6 @@ mod flag;
 #[cfg(test)]
 mod inbox;
 #[cfg(test)]
+mod killed;
+#[cfg(test)]
 mod support;
