@@ -14,6 +14,7 @@ mod driver;
 mod ended;
 mod error;
 mod files;
+mod introduce;
 mod limited;
 mod link;
 mod output;

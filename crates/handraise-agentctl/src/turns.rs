@@ -8,14 +8,7 @@ use std::{
 };
 
 use agent_client_protocol::{Agent, ConnectionTo, Error, UntypedMessage};
-use handraise_acp::{
-    AgentInfo, Quirks,
-    capabilities::{Offer, PROTOCOL_VERSION, initialize_params},
-};
-use handraise_api::{
-    ask::Implementation,
-    error::{ErrorBody, ErrorCode},
-};
+use handraise_api::error::{ErrorBody, ErrorCode};
 use handraise_holder::Command;
 use handraise_transport::{
     escape,
@@ -29,6 +22,7 @@ use crate::{
     asks::{Asks, Peer},
     connection::Closed,
     driver::maybe,
+    introduce::{Introduction, refused, untyped},
     link::Link,
     process::Process,
     transcript::Transcript,
@@ -122,18 +116,21 @@ impl Turns<'_> {
             let patience =
                 self.link.clock().sleep_until(millis_after(&self.link, self.settings.idle_timeout));
             let idle = self.settings.idle_timeout;
-            let introduction = self.introduce(&cx);
+            let introduction = Introduction::new(&self.settings, self.takes_forms).carry_out(&cx);
             tokio::select! {
                 introduced = introduction => introduced,
                 () = patience => return Err(AgentError::Silent(idle)),
                 () = &mut shutdown => return Ok(Ended::Stopped),
             }
         };
-        let session = match introduced {
-            Ok(session) => session,
+        let peer = match introduced {
+            Ok(peer) => peer,
             Err(error) if self.link.is_alive() => return Err(error),
             Err(_) => return Err(self.why_closed().await),
         };
+        let session = peer.session.clone();
+        // Set once: this runs once.
+        let _ = self.peer.set(peer);
         self.transcript.tell().await;
         let attached = self.settings.attach.take().map(|lines| Lines::new(lines, MAX_PROMPT));
         let prompt = self.settings.prompt.take();
@@ -158,39 +155,6 @@ impl Turns<'_> {
                 return result;
             }
         }
-    }
-
-    /// initialize and session/new; returns the agent's id of the session.
-    async fn introduce(&mut self, cx: &ConnectionTo<Agent>) -> Result<String, AgentError> {
-        let method = "initialize";
-        let offer = Offer { elicitation: self.takes_forms, terminal: false };
-        let params = initialize_params(&self.settings.agent_id(), offer, &self.settings.version);
-        let reply = call(cx, method, &params).await?;
-        let version = reply.get("protocolVersion").and_then(Value::as_u64);
-        if version != Some(PROTOCOL_VERSION.into()) {
-            let problem = match version {
-                Some(version) => {
-                    format!("it wants protocol version {version}, and handraise speaks {PROTOCOL_VERSION}")
-                }
-                None => "it names no protocol version".to_owned(),
-            };
-            return Err(AgentError::Protocol { method, problem });
-        }
-        let info = AgentInfo::read(&reply);
-        let quirks = Quirks::decide(&info, self.settings.question_order);
-        let AgentInfo { name, version } = info;
-        let implementation = name.map(|name| Implementation { name, version });
-        let method = "session/new";
-        let params = json!({"cwd": self.settings.cwd, "mcpServers": self.settings.mcp_servers});
-        let reply = call(cx, method, &params).await?;
-        let session = reply
-            .get("sessionId")
-            .and_then(Value::as_str)
-            .ok_or_else(|| AgentError::Protocol { method, problem: "it names no session".to_owned() })?
-            .to_owned();
-        // Set once: this runs once.
-        let _ = self.peer.set(Peer { session: session.clone(), implementation, quirks });
-        Ok(session)
     }
 
     async fn next(&mut self, state: &mut State, shutdown: Pin<&mut impl Future<Output = ()>>) -> Event {
@@ -426,23 +390,6 @@ async fn next_line(lines: Option<&mut Lines<PromptLines>>) -> Result<Option<Line
     match lines {
         Some(lines) => lines.next().await,
         None => std::future::pending().await,
-    }
-}
-
-fn untyped(method: &'static str, params: &Value) -> Result<UntypedMessage, AgentError> {
-    UntypedMessage::new(method, params).map_err(|error| refused(method, &error))
-}
-
-async fn call(cx: &ConnectionTo<Agent>, method: &'static str, params: &Value) -> Result<Value, AgentError> {
-    let message = untyped(method, params)?;
-    cx.send_request(message).block_task().await.map_err(|error| refused(method, &error))
-}
-
-fn refused(method: &'static str, error: &Error) -> AgentError {
-    AgentError::Refused {
-        method,
-        message: escape::shortened(&error.message, 300),
-        code: i32::from(error.code),
     }
 }
 

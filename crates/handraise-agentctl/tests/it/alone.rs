@@ -265,3 +265,25 @@ async fn a_silent_agent_is_cancelled_then_ended() {
     let ended = tokio::time::timeout(PATIENCE, driver).await.unwrap().unwrap();
     assert!(matches!(ended, Err(AgentError::Silent(_))), "{ended:?}");
 }
+
+#[tokio::test]
+async fn an_agent_of_another_protocol_is_told_apart() {
+    let place = Place::new();
+    for (answer, said) in [
+        (
+            r#"{"protocolVersion":2}"#,
+            "the agent answered `initialize` with something unusable: it wants protocol version 2, and handraise speaks 1",
+        ),
+        ("{}", "the agent answered `initialize` with something unusable: it names no protocol version"),
+    ] {
+        let mut settings = place.settings(&[], "hello");
+        // Answers whatever comes first, with the id that it came with.
+        let script = format!(
+            "read line; id=$(printf %s \"$line\" | sed 's/.*\"id\":\\(\"[^\"]*\"\\).*/\\1/'); \
+             printf '{{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{answer}}}\\n' \"$id\"; read line"
+        );
+        settings.command = vec!["sh".into(), "-c".into(), script.into()];
+        let (ended, _) = run_alone(settings).await;
+        assert_eq!(ended.unwrap_err().to_string(), said);
+    }
+}
