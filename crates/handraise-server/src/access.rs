@@ -1,0 +1,370 @@
+//! Who may do what: tokens, page sessions, the sign-in link, and their ends (S1, S11, S34).
+
+use std::{
+    collections::HashMap,
+    net::IpAddr,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
+    time::Duration,
+};
+
+use handraise_api::{
+    access::{CreateToken, Scope, Token},
+    error::ErrorCode,
+};
+use handraise_store::{NewToken, Store, StoredToken};
+use handraise_transport::{
+    clock::SharedClock,
+    ids::{self, RandomError},
+};
+use jiff::{SignedDuration, Timestamp};
+use sha2::{Digest as _, Sha256};
+use subtle::ConstantTimeEq as _;
+use tokio_util::sync::CancellationToken;
+
+use crate::{failure::Failure, peer::Peer};
+
+/// SHA-256 of a secret: what is kept of it (S34).
+pub(crate) type Hash = [u8; 32];
+
+/// Failed sign-ins of one peer within [`ATTEMPT_WINDOW`] before it has to wait.
+const ATTEMPTS: u32 = 10;
+const ATTEMPT_WINDOW: Duration = Duration::from_secs(60);
+/// Peers whose attempts are counted at a time.
+const PEERS: usize = 1_024;
+/// Page sessions and tokens that may exist (S37).
+const MOST_TOKENS: usize = 4_096;
+/// Longest name, in bytes (S39).
+const LONGEST_NAME: usize = 128;
+
+/// A token that is good now, shared by everything that runs in its name.
+#[derive(Debug)]
+pub(crate) struct Grant {
+    pub(crate) token: Token,
+    pub(crate) hash: Hash,
+    parent: Option<String>,
+    /// Cancelled when it is revoked, expires or signs out; streams end then (S34).
+    pub(crate) ended: CancellationToken,
+}
+
+impl Grant {
+    fn new(stored: StoredToken) -> Option<Self> {
+        let hash = unhex(&stored.hash)?;
+        Some(Self { token: stored.token, hash, parent: stored.parent, ended: CancellationToken::new() })
+    }
+}
+
+#[derive(Debug)]
+struct SignIn {
+    hash: Hash,
+    until_boot_millis: u64,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Attempts {
+    failed: u32,
+    since_boot_millis: u64,
+}
+
+/// The tokens of an inbox.
+#[derive(Debug)]
+pub(crate) struct Access {
+    store: Store,
+    clock: SharedClock,
+    page_session: Duration,
+    grants: RwLock<HashMap<Hash, Arc<Grant>>>,
+    sign_in: Mutex<Option<SignIn>>,
+    attempts: Mutex<HashMap<Option<IpAddr>, Attempts>>,
+}
+
+impl Access {
+    pub(crate) async fn load(
+        store: Store,
+        clock: SharedClock,
+        page_session: Duration,
+    ) -> Result<Self, handraise_store::StoreError> {
+        let grants = store
+            .tokens()
+            .await?
+            .into_iter()
+            .filter_map(Grant::new)
+            .map(|grant| (grant.hash, Arc::new(grant)))
+            .collect();
+        Ok(Self {
+            store,
+            clock,
+            page_session,
+            grants: RwLock::new(grants),
+            sign_in: Mutex::default(),
+            attempts: Mutex::default(),
+        })
+    }
+
+    /// The grant of a bearer token, if it is one and still good.
+    pub(crate) fn authenticate(&self, secret: &str) -> Option<Arc<Grant>> {
+        let hash = hash(secret);
+        let grant = self.read().get(&hash).cloned()?;
+        // The map compared hashes of a secret that nobody can steer; this one takes the same time for all.
+        let same = bool::from(grant.hash.ct_eq(&hash));
+        let good = grant.token.expires_at.is_none_or(|at| self.clock.wall() < at);
+        (same && good && !grant.ended.is_cancelled()).then_some(grant)
+    }
+
+    /// The holder tokens whose hash begins with these eight hexadecimal digits (S43).
+    pub(crate) fn holder_keys(&self, prefix: &str) -> Vec<Hash> {
+        let now = self.clock.wall();
+        self.read()
+            .values()
+            .filter(|grant| grant.token.scope == Scope::Holder)
+            .filter(|grant| grant.token.expires_at.is_none_or(|at| now < at))
+            .filter(|grant| hex(&grant.hash).starts_with(prefix))
+            .map(|grant| grant.hash)
+            .collect()
+    }
+
+    /// Every token that is good, the newest first.
+    pub(crate) fn tokens(&self) -> Vec<Token> {
+        let now = self.clock.wall();
+        let mut tokens: Vec<Token> = self
+            .read()
+            .values()
+            .map(|grant| grant.token.clone())
+            .filter(|token| token.expires_at.is_none_or(|at| now < at))
+            .collect();
+        tokens.sort_by(|a, b| (b.created_at, &b.id).cmp(&(a.created_at, &a.id)));
+        tokens
+    }
+
+    /// Makes a token; returns its id and its secret, which is nowhere kept.
+    pub(crate) async fn create(&self, wanted: &CreateToken) -> Result<(String, String), Failure> {
+        let name = wanted.name.as_deref().map(name).transpose()?;
+        let owner = wanted.owner.as_deref().map(self::name).transpose()?;
+        if wanted.expires.is_some_and(|at| at <= self.clock.wall()) {
+            return Err(Failure::bad_request("'expires' has passed; give a time in the future"));
+        }
+        let name = name.unwrap_or_else(|| wanted.scope.as_str().to_owned());
+        let (id, secret, _) = self.add(name, wanted.scope, owner, wanted.expires, None, false).await?;
+        Ok((id, secret))
+    }
+
+    async fn add(
+        &self,
+        name: String,
+        scope: Scope,
+        owner: Option<String>,
+        expires_at: Option<Timestamp>,
+        parent: Option<String>,
+        page_session: bool,
+    ) -> Result<(String, String, Arc<Grant>), Failure> {
+        if self.read().len() >= MOST_TOKENS {
+            let message = format!("there are {MOST_TOKENS} tokens and sign-ins already; revoke some");
+            return Err(Failure::too_many(ErrorCode::LimitExceeded, message));
+        }
+        let secret = ids::secret().map_err(|error| no_random(&error))?;
+        let token = Token {
+            id: ids::mint(),
+            name,
+            scope,
+            owner,
+            created_at: self.clock.wall(),
+            expires_at,
+            page_session,
+        };
+        let hash = hash(&secret);
+        self.store
+            .add_token(&NewToken { token: token.clone(), hash: hex(&hash), parent: parent.clone() })
+            .await?;
+        let id = token.id.clone();
+        let grant = Arc::new(Grant { token, hash, parent, ended: CancellationToken::new() });
+        self.write().insert(hash, Arc::clone(&grant));
+        Ok((id, secret, grant))
+    }
+
+    /// Ends a token and the page sessions made with it. Returns whether there was one.
+    pub(crate) async fn revoke(&self, id: &str) -> Result<bool, Failure> {
+        let existed = self.store.delete_token(id).await?;
+        self.write().retain(|_, grant| {
+            let ends = grant.token.id == id || grant.parent.as_deref() == Some(id);
+            if ends {
+                grant.ended.cancel();
+            }
+            !ends
+        });
+        Ok(existed)
+    }
+
+    /// Ends what has expired. Called at least once a second.
+    pub(crate) fn expire(&self) {
+        let now = self.clock.wall();
+        let expired = |grant: &Grant| grant.token.expires_at.is_some_and(|at| at <= now);
+        if !self.read().values().any(|grant| expired(grant)) {
+            return;
+        }
+        self.write().retain(|_, grant| {
+            if expired(grant) {
+                grant.ended.cancel();
+            }
+            !expired(grant)
+        });
+    }
+
+    /// Makes the one-time secret of a sign-in link (S11). An earlier one is void.
+    pub(crate) fn offer_sign_in(&self, good_for: Duration) -> Result<String, RandomError> {
+        let secret = ids::secret()?;
+        let good_for = u64::try_from(good_for.as_millis()).unwrap_or(u64::MAX);
+        *lock(&self.sign_in) = Some(SignIn {
+            hash: hash(&secret),
+            until_boot_millis: self.clock.boot_millis().saturating_add(good_for),
+        });
+        Ok(secret)
+    }
+
+    /// Signs a page in: with the link's secret, once, or with a token, in its scope.
+    pub(crate) async fn sign_in(
+        &self,
+        peer: Peer,
+        secret: &str,
+        wanted: Option<&str>,
+    ) -> Result<(String, Arc<Grant>), Failure> {
+        let wanted = wanted.filter(|name| !name.trim().is_empty()).map(name).transpose()?;
+        self.check_attempts(peer)?;
+        let (scope, parent, own_name, until) = if self.take_sign_in(secret) {
+            (Scope::Admin, None, "operator".to_owned(), None)
+        } else if let Some(grant) = self.authenticate(secret) {
+            if grant.token.scope == Scope::Holder {
+                return Err(Failure::forbidden(
+                    "this is a holder's token; sign in with one of scope viewer, operator or admin",
+                ));
+            }
+            let token = &grant.token;
+            (token.scope, Some(token.id.clone()), token.name.clone(), token.expires_at)
+        } else {
+            self.count_failure(peer);
+            return Err(Failure::unauthorized(
+                "this sign-in link or token is not good (any more); links work once, for ten minutes",
+            ));
+        };
+        let page_session = SignedDuration::try_from(self.page_session).unwrap_or(SignedDuration::MAX);
+        let latest = self.clock.wall().saturating_add(page_session).unwrap_or(Timestamp::MAX);
+        let until = until.map_or(latest, |until| until.min(latest));
+        let name = wanted.unwrap_or(own_name);
+        let (_, secret, grant) = self.add(name, scope, None, Some(until), parent, true).await?;
+        Ok((secret, grant))
+    }
+
+    /// Takes the sign-in secret out, if this is it and it is still good.
+    fn take_sign_in(&self, secret: &str) -> bool {
+        let mut sign_in = lock(&self.sign_in);
+        let good = sign_in.as_ref().is_some_and(|offered| {
+            bool::from(offered.hash.ct_eq(&hash(secret)))
+                && self.clock.boot_millis() < offered.until_boot_millis
+        });
+        if good {
+            *sign_in = None;
+        }
+        good
+    }
+
+    fn check_attempts(&self, peer: Peer) -> Result<(), Failure> {
+        let now = self.clock.boot_millis();
+        let over = lock(&self.attempts)
+            .get(&peer.address())
+            .is_some_and(|attempts| attempts.failed >= ATTEMPTS && within(now, attempts.since_boot_millis));
+        if over {
+            let message = "too many failed sign-ins from there; wait a minute";
+            return Err(Failure::too_many(ErrorCode::RateLimited, message));
+        }
+        Ok(())
+    }
+
+    fn count_failure(&self, peer: Peer) {
+        let now = self.clock.boot_millis();
+        let mut attempts = lock(&self.attempts);
+        if attempts.len() >= PEERS {
+            attempts.retain(|_, attempts| within(now, attempts.since_boot_millis));
+        }
+        if attempts.len() >= PEERS {
+            attempts.clear();
+        }
+        let entry =
+            attempts.entry(peer.address()).or_insert(Attempts { failed: 0, since_boot_millis: now });
+        if !within(now, entry.since_boot_millis) {
+            *entry = Attempts { failed: 0, since_boot_millis: now };
+        }
+        entry.failed += 1;
+    }
+
+    fn read(&self) -> std::sync::RwLockReadGuard<'_, HashMap<Hash, Arc<Grant>>> {
+        self.grants.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> std::sync::RwLockWriteGuard<'_, HashMap<Hash, Arc<Grant>>> {
+        self.grants.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn within(now: u64, since: u64) -> bool {
+    Duration::from_millis(now.saturating_sub(since)) < ATTEMPT_WINDOW
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn no_random(error: &RandomError) -> Failure {
+    Failure::internal("no secret could be made", error)
+}
+
+/// A name that may be stored and shown (S26, S39).
+fn name(wanted: &str) -> Result<String, Failure> {
+    let name = wanted.trim();
+    if name.is_empty() || name.len() > LONGEST_NAME || name.chars().any(char::is_control) {
+        let message = format!("a name has 1 to {LONGEST_NAME} bytes and no control characters");
+        return Err(Failure::bad_request(message));
+    }
+    Ok(name.to_owned())
+}
+
+/// What is kept of a secret.
+pub(crate) fn hash(secret: &str) -> Hash {
+    Sha256::digest(secret.as_bytes()).into()
+}
+
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+fn unhex(text: &str) -> Option<Hash> {
+    let mut bytes = [0; 32];
+    if text.len() != 64 || !text.is_ascii() {
+        return None;
+    }
+    for (byte, at) in bytes.iter_mut().zip((0..64).step_by(2)) {
+        *byte = u8::from_str_radix(text.get(at..at + 2)?, 16).ok()?;
+    }
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hash_reads_back_from_its_hex() {
+        let hash = hash("secret");
+        assert_eq!(unhex(&hex(&hash)), Some(hash));
+        assert_eq!(unhex("zz"), None);
+        assert_eq!(unhex(&"g".repeat(64)), None);
+    }
+
+    #[test]
+    fn s39_names_are_short_and_printable() {
+        assert_eq!(name("  Ada ").unwrap(), "Ada");
+        for bad in ["", " ", "a\u{7}b", &"x".repeat(129)] {
+            assert!(name(bad).is_err(), "{bad:?}");
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! What handlers take in: the caller with the scope they need, and JSON bodies with a limit.
+
+use std::{sync::Arc, time::Duration};
+
+use axum::{
+    extract::{FromRequest, FromRequestParts, Request},
+    http::{StatusCode, header, request::Parts},
+};
+use handraise_api::{access::Scope, error::ErrorCode};
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use serde::de::DeserializeOwned;
+
+use crate::{access::Grant, failure::Failure, inbox::App, peer::Peer};
+
+/// Largest body: 1 MiB of content (form.md) and room for its JSON escapes.
+const LARGEST_BODY: usize = 2 * 1024 * 1024;
+/// How long a body may take to arrive.
+const BODY_PATIENCE: Duration = Duration::from_secs(30);
+
+/// Who calls, by proof.
+#[derive(Debug, Clone)]
+pub(crate) struct Caller {
+    pub(crate) grant: Arc<Grant>,
+    pub(crate) peer: Peer,
+}
+
+impl Caller {
+    /// The name that stands behind what this caller does.
+    pub(crate) fn name(&self) -> &str {
+        &self.grant.token.name
+    }
+}
+
+fn caller(parts: &Parts, app: &App, needed: Scope) -> Result<Caller, Failure> {
+    let secret = parts
+        .headers
+        .get(header::AUTHORIZATION)
+        .and_then(|value| value.to_str().ok())
+        .and_then(|value| value.split_once(' '))
+        .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
+        .map(|(_, secret)| secret.trim())
+        .ok_or_else(|| Failure::unauthorized("send a token as 'Authorization: Bearer …'"))?;
+    let grant = app
+        .access
+        .authenticate(secret)
+        .ok_or_else(|| Failure::unauthorized("this token is not good (any more); sign in again"))?;
+    if !grant.token.scope.allows(needed) {
+        return Err(Failure::forbidden(format!(
+            "this needs a token of scope {}, yours is {}",
+            needed.as_str(),
+            grant.token.scope.as_str()
+        )));
+    }
+    Ok(Caller { grant, peer: peer(parts) })
+}
+
+fn peer(parts: &Parts) -> Peer {
+    // Without the extension nothing is known, and nothing may be taken for the socket.
+    parts.extensions.get().copied().unwrap_or(Peer::Tcp(([0, 0, 0, 0], 0).into()))
+}
+
+macro_rules! scoped {
+    ($($(#[$meta:meta])* $name:ident)+) => { $(
+        $(#[$meta])*
+        pub(crate) struct $name(pub(crate) Caller);
+
+        impl FromRequestParts<App> for $name {
+            type Rejection = Failure;
+
+            async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Failure> {
+                std::future::ready(caller(parts, app, Scope::$name).map(Self)).await
+            }
+        }
+    )+ };
+}
+
+scoped! {
+    /// A caller who may read.
+    Viewer
+    /// A caller who may answer.
+    Operator
+    /// A caller who may do everything.
+    Admin
+    /// A holder.
+    Holder
+}
+
+/// The peer alone, for calls that need no token.
+pub(crate) struct From(pub(crate) Peer);
+
+impl FromRequestParts<App> for From {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self, Failure> {
+        std::future::ready(Ok(Self(peer(parts)))).await
+    }
+}
+
+/// A JSON body.
+pub(crate) struct Body<T>(pub(crate) T);
+
+impl<T: DeserializeOwned> FromRequest<App> for Body<T> {
+    type Rejection = Failure;
+
+    async fn from_request(request: Request, _: &App) -> Result<Self, Failure> {
+        let body = Limited::new(request.into_body(), LARGEST_BODY);
+        let collected = tokio::time::timeout(BODY_PATIENCE, body.collect())
+            .await
+            .map_err(|_| Failure::bad_request("the body did not arrive within 30 s"))?;
+        let bytes = collected
+            .map_err(|error| {
+                if error.is::<LengthLimitError>() {
+                    Failure::new(
+                        StatusCode::PAYLOAD_TOO_LARGE,
+                        ErrorCode::LimitExceeded,
+                        format!("the body is larger than {LARGEST_BODY} bytes"),
+                    )
+                } else {
+                    Failure::bad_request("the body broke off")
+                }
+            })?
+            .to_bytes();
+        serde_json::from_slice(&bytes)
+            .map(Self)
+            .map_err(|error| Failure::bad_request(format!("the body is not what this call takes: {error}")))
+    }
+}

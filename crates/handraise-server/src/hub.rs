@@ -1,0 +1,270 @@
+//! The connected holders: who is there, in which epoch, and requests to them.
+//!
+//! Whether a frame was written is the difference between "nothing was sent" and "nobody knows": the writer marks a
+//! request the moment before it hands it to the socket, and requests fail only after the writer has stopped.
+
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+    },
+};
+
+use handraise_api::{
+    error::{ErrorBody, ErrorCode},
+    frame::{Frame, FrameKind},
+    words::HolderKind,
+};
+use serde::Serialize;
+use serde_json::value::RawValue;
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+
+use crate::access::Grant;
+
+/// Frames that may wait for a holder to read them; a slower one is dropped.
+pub(crate) const QUEUED_FRAMES: usize = 1_024;
+/// Bytes that may wait for a holder to read them.
+const QUEUED_BYTES: usize = 32 * 1024 * 1024;
+
+/// What a holder answered.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    pub(crate) payload: Option<Box<RawValue>>,
+    pub(crate) error: Option<ErrorBody>,
+}
+
+/// Why a holder did not answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lost {
+    /// Nothing of the request left the inbox.
+    NotWritten,
+    /// It was written, or begun; what became of it is unknown.
+    Unknown,
+}
+
+/// A frame on its way to the socket.
+#[derive(Debug)]
+pub(crate) struct Outgoing {
+    pub(crate) text: String,
+    begun: Option<Arc<AtomicBool>>,
+}
+
+/// One connection of an instance.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    pub(crate) instance: String,
+    pub(crate) epoch: u64,
+    pub(crate) kind: HolderKind,
+    pub(crate) grant: Arc<Grant>,
+    /// Cancelled to end it.
+    pub(crate) closed: CancellationToken,
+    outgoing: mpsc::Sender<Outgoing>,
+    queued_bytes: AtomicUsize,
+    next_id: AtomicU64,
+    waiting: Mutex<BTreeMap<u64, oneshot::Sender<Reply>>>,
+    /// Submissions that are being forwarded on this connection: their verdict is not to be asked for.
+    forwarding: Mutex<HashSet<String>>,
+}
+
+impl Connection {
+    pub(crate) fn new(
+        instance: String,
+        epoch: u64,
+        kind: HolderKind,
+        grant: Arc<Grant>,
+        closed: CancellationToken,
+    ) -> (Arc<Self>, mpsc::Receiver<Outgoing>) {
+        let (outgoing, queue) = mpsc::channel(QUEUED_FRAMES);
+        let connection = Self {
+            instance,
+            epoch,
+            kind,
+            grant,
+            closed,
+            outgoing,
+            queued_bytes: AtomicUsize::new(0),
+            next_id: AtomicU64::new(1),
+            waiting: Mutex::default(),
+            forwarding: Mutex::default(),
+        };
+        (Arc::new(connection), queue)
+    }
+
+    /// Sends a request and waits for its response, however long it takes; the connection's end ends the wait.
+    pub(crate) async fn request<T: Serialize>(&self, action: &str, payload: &T) -> Result<Reply, Lost> {
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        let Some(text) = frame(FrameKind::Request, &id.to_string(), action, Some(payload), None) else {
+            return Err(Lost::NotWritten);
+        };
+        let begun = Arc::new(AtomicBool::new(false));
+        let (sender, answer) = oneshot::channel();
+        lock(&self.waiting).insert(id, sender);
+        if !self.enqueue(Outgoing { text, begun: Some(Arc::clone(&begun)) }) {
+            lock(&self.waiting).remove(&id);
+            return Err(Lost::NotWritten);
+        }
+        match answer.await {
+            Ok(reply) => Ok(reply),
+            // The writer had stopped before this sender was dropped, so the mark is final.
+            Err(_) if begun.load(Ordering::Acquire) => Err(Lost::Unknown),
+            Err(_) => Err(Lost::NotWritten),
+        }
+    }
+
+    /// Answers a request of the holder.
+    pub(crate) fn respond<T: Serialize>(
+        &self,
+        id: &str,
+        action: &str,
+        payload: Option<&T>,
+        error: Option<ErrorBody>,
+    ) {
+        if let Some(text) = frame(FrameKind::Response, id, action, payload, error) {
+            self.enqueue(Outgoing { text, begun: None });
+        }
+    }
+
+    /// A holder that does not read is dropped, not buffered without bound.
+    fn enqueue(&self, outgoing: Outgoing) -> bool {
+        let bytes = outgoing.text.len();
+        let queued = self.queued_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        if queued > QUEUED_BYTES.max(bytes) || self.outgoing.try_send(outgoing).is_err() {
+            self.closed.cancel();
+            return false;
+        }
+        true
+    }
+
+    /// The writer is about to hand a frame to the socket.
+    pub(crate) fn begin(&self, outgoing: &Outgoing) {
+        if let Some(begun) = &outgoing.begun {
+            begun.store(true, Ordering::Release);
+        }
+        self.queued_bytes.fetch_sub(outgoing.text.len(), Ordering::Relaxed);
+    }
+
+    /// A response came in.
+    pub(crate) fn answered(&self, id: &str, reply: Reply) {
+        let waiting = id.parse().ok().and_then(|id: u64| lock(&self.waiting).remove(&id));
+        if let Some(waiting) = waiting {
+            // Whoever asked may have given up.
+            let _ = waiting.send(reply);
+        }
+    }
+
+    /// The writer has stopped: nobody will be answered any more.
+    pub(crate) fn fail_waiting(&self) {
+        lock(&self.waiting).clear();
+    }
+
+    pub(crate) fn forwarding(&self, submission: &str) {
+        lock(&self.forwarding).insert(submission.to_owned());
+    }
+
+    pub(crate) fn forwarded(&self, submission: &str) {
+        lock(&self.forwarding).remove(submission);
+    }
+
+    pub(crate) fn is_forwarding(&self, submission: &str) -> bool {
+        lock(&self.forwarding).contains(submission)
+    }
+}
+
+/// An instance that has been here in this run.
+#[derive(Debug, Default)]
+pub(crate) struct Slot {
+    /// Orders everything that an instance says, and the change of its connection (S9).
+    pub(crate) order: tokio::sync::Mutex<()>,
+    current: Mutex<Option<Arc<Connection>>>,
+}
+
+impl Slot {
+    /// Whether frames of this connection still count.
+    pub(crate) fn is_current(&self, connection: &Connection) -> bool {
+        lock(&self.current).as_ref().is_some_and(|current| current.epoch == connection.epoch)
+    }
+}
+
+/// The connected holders.
+#[derive(Debug, Default)]
+pub(crate) struct Hub {
+    slots: Mutex<HashMap<String, Arc<Slot>>>,
+}
+
+impl Hub {
+    /// The place of an instance, made when it is new.
+    pub(crate) fn slot(&self, instance: &str) -> Arc<Slot> {
+        Arc::clone(lock(&self.slots).entry(instance.to_owned()).or_default())
+    }
+
+    /// Puts a connection in place. The one before is closed; its frames do not count any more (S9).
+    pub(crate) fn connect(&self, slot: &Slot, connection: Arc<Connection>) {
+        let before = lock(&slot.current).replace(connection);
+        if let Some(before) = before {
+            before.closed.cancel();
+        }
+    }
+
+    /// Takes a connection out, unless a later one is in place. Returns whether the instance is lost now.
+    pub(crate) fn disconnect(&self, connection: &Connection) -> bool {
+        let mut slots = lock(&self.slots);
+        let lost = slots.get(&connection.instance).is_some_and(|slot| {
+            let mut current = lock(&slot.current);
+            let lost = current.as_ref().is_some_and(|current| current.epoch == connection.epoch);
+            if lost {
+                *current = None;
+            }
+            lost
+        });
+        // A slot that nobody else holds has nothing to order any more.
+        if lost && slots.get(&connection.instance).is_some_and(|slot| Arc::strong_count(slot) == 1) {
+            slots.remove(&connection.instance);
+        }
+        lost
+    }
+
+    /// The connection of an instance, if it is there.
+    pub(crate) fn connection(&self, instance: &str) -> Option<Arc<Connection>> {
+        let slot = lock(&self.slots).get(instance).cloned()?;
+        let current = lock(&slot.current).clone();
+        current.filter(|connection| !connection.closed.is_cancelled())
+    }
+
+    pub(crate) fn is_connected(&self, instance: &str) -> bool {
+        self.connection(instance).is_some()
+    }
+
+    /// How many holders are connected.
+    pub(crate) fn count(&self) -> usize {
+        lock(&self.slots).values().filter(|slot| lock(&slot.current).is_some()).count()
+    }
+}
+
+fn frame<T: Serialize>(
+    kind: FrameKind,
+    id: &str,
+    action: &str,
+    payload: Option<&T>,
+    error: Option<ErrorBody>,
+) -> Option<String> {
+    let payload = match payload.map(serde_json::value::to_raw_value).transpose() {
+        Ok(payload) => payload,
+        Err(error) => {
+            tracing::error!(%error, action, "a frame could not be written");
+            return None;
+        }
+    };
+    let frame = Frame { id: Some(id.to_owned()), kind, action: action.to_owned(), payload, error };
+    serde_json::to_string(&frame).ok()
+}
+
+/// An error for a holder.
+pub(crate) fn refusal(code: ErrorCode, message: impl Into<String>) -> ErrorBody {
+    ErrorBody::new(code, message)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,155 @@
+//! Counters for `GET /metrics`, with labels from closed sets only (S39).
+
+use std::{
+    fmt::Write as _,
+    sync::atomic::{AtomicU64, Ordering},
+};
+
+use handraise_core::{Outcome, Source};
+
+/// What was refused because of a bound, or for who said it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Refused {
+    Connections,
+    EventStreams,
+    HolderAsks,
+    HolderFrames,
+    NotOwner,
+    ContentChanged,
+    StaleEpoch,
+}
+
+impl Refused {
+    const ALL: [Self; 7] = [
+        Self::Connections,
+        Self::EventStreams,
+        Self::HolderAsks,
+        Self::HolderFrames,
+        Self::NotOwner,
+        Self::ContentChanged,
+        Self::StaleEpoch,
+    ];
+
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Connections => "connections",
+            Self::EventStreams => "event_streams",
+            Self::HolderAsks => "holder_asks",
+            Self::HolderFrames => "holder_frames",
+            Self::NotOwner => "not_owner",
+            Self::ContentChanged => "content_changed",
+            Self::StaleEpoch => "stale_epoch",
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Metrics {
+    opened: Vec<AtomicU64>,
+    settled: Vec<AtomicU64>,
+    refused: Vec<AtomicU64>,
+    submissions: AtomicU64,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        let counters = |count: usize| (0..count).map(|_| AtomicU64::new(0)).collect();
+        Self {
+            opened: counters(Source::ALL.len()),
+            settled: counters(Outcome::ALL.len()),
+            refused: counters(Refused::ALL.len()),
+            submissions: AtomicU64::new(0),
+        }
+    }
+}
+
+fn count<T: PartialEq>(counters: &[AtomicU64], all: &[T], what: &T) {
+    let at = all.iter().position(|known| known == what);
+    if let Some(counter) = at.and_then(|at| counters.get(at)) {
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl Metrics {
+    pub(crate) fn opened(&self, source: Source) {
+        count(&self.opened, Source::ALL, &source);
+    }
+
+    pub(crate) fn settled(&self, outcome: Outcome) {
+        count(&self.settled, Outcome::ALL, &outcome);
+    }
+
+    pub(crate) fn refused(&self, what: Refused) {
+        count(&self.refused, &Refused::ALL, &what);
+    }
+
+    pub(crate) fn submitted(&self) {
+        self.submissions.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The text that Prometheus reads. `open`, `holders` and `streams` are counted by those who know.
+    pub(crate) fn render(&self, open: u64, holders: usize, streams: usize) -> String {
+        let mut text = String::new();
+        let mut family = |name: &str, kind: &str, help: &str, samples: Vec<(String, u64)>| {
+            let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
+            for (labels, value) in samples {
+                let _ = writeln!(text, "{name}{labels} {value}");
+            }
+        };
+        let read = |counters: &[AtomicU64], label: &str, words: Vec<&str>| {
+            words
+                .into_iter()
+                .zip(counters)
+                .map(|(word, counter)| {
+                    (format!("{{{label}=\"{word}\"}}"), counter.load(Ordering::Relaxed))
+                })
+                .collect()
+        };
+        let one = |value| vec![(String::new(), value)];
+        let size = |value: usize| u64::try_from(value).unwrap_or(u64::MAX);
+        family("handraise_asks_open", "gauge", "Asks that have not ended.", one(open));
+        family("handraise_holders_connected", "gauge", "Holder connections.", one(size(holders)));
+        family("handraise_event_streams", "gauge", "Event streams.", one(size(streams)));
+        family(
+            "handraise_asks_opened_total",
+            "counter",
+            "Asks opened since start.",
+            read(&self.opened, "source", Source::ALL.iter().map(|word| word.as_str()).collect()),
+        );
+        family(
+            "handraise_asks_settled_total",
+            "counter",
+            "Asks ended since start.",
+            read(&self.settled, "outcome", Outcome::ALL.iter().map(|word| word.as_str()).collect()),
+        );
+        family(
+            "handraise_submissions_total",
+            "counter",
+            "Answers and skips taken since start.",
+            one(self.submissions.load(Ordering::Relaxed)),
+        );
+        family(
+            "handraise_refused_total",
+            "counter",
+            "What a bound or an owner check refused since start.",
+            read(&self.refused, "what", Refused::ALL.iter().map(|what| what.word()).collect()),
+        );
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn s39_every_label_is_there_from_the_start() {
+        let metrics = Metrics::default();
+        metrics.settled(Outcome::Timeout);
+        let text = metrics.render(3, 2, 1);
+        assert!(text.contains("handraise_asks_open 3\n"), "{text}");
+        assert!(text.contains("handraise_asks_settled_total{outcome=\"timeout\"} 1\n"), "{text}");
+        assert!(text.contains("handraise_asks_settled_total{outcome=\"accept\"} 0\n"), "{text}");
+        assert!(text.contains("handraise_refused_total{what=\"not_owner\"} 0\n"), "{text}");
+    }
+}
