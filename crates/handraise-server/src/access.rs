@@ -285,8 +285,7 @@ impl Access {
         if attempts.len() >= PEERS {
             attempts.clear();
         }
-        let entry =
-            attempts.entry(peer.address()).or_insert(Attempts { failed: 0, since_boot_millis: now });
+        let entry = attempts.entry(peer.address()).or_insert(Attempts { failed: 0, since_boot_millis: now });
         if !within(now, entry.since_boot_millis) {
             *entry = Attempts { failed: 0, since_boot_millis: now };
         }

@@ -43,4 +43,16 @@ pub enum ServeError {
         /// Why.
         source: io::Error,
     },
+    /// The operating system gave no random bytes, or the database took no token.
+    #[error("the tokens of inbox.json could not be made; the log says more")]
+    NoToken,
+    /// The database could not be used.
+    #[error(transparent)]
+    Store(#[from] handraise_store::StoreError),
+    /// The operating system gave no random bytes.
+    #[error(transparent)]
+    Random(#[from] handraise_transport::ids::RandomError),
+    /// What was asked for is not possible.
+    #[error("{0}")]
+    Refused(String),
 }

@@ -92,7 +92,11 @@ impl Failure {
     /// 500; what happened goes to the log.
     pub(crate) fn internal(what: &'static str, error: &(dyn std::error::Error + 'static)) -> Self {
         tracing::error!(error = error as &dyn std::error::Error, what, "a call failed");
-        Self::new(StatusCode::INTERNAL_SERVER_ERROR, ErrorCode::Internal, format!("{what}; the log says more"))
+        Self::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            ErrorCode::Internal,
+            format!("{what}; the log says more"),
+        )
     }
 
     /// An error of a holder about something other than an answer.
@@ -113,6 +117,13 @@ impl Failure {
             | ErrorCode::Internal => StatusCode::BAD_GATEWAY,
         };
         Self { status, error, ended: None }
+    }
+}
+
+impl Failure {
+    /// What went wrong, for people.
+    pub(crate) fn message(self) -> String {
+        self.error.message
     }
 }
 

@@ -181,6 +181,14 @@ pub(crate) struct Slot {
 }
 
 impl Slot {
+    /// Puts a connection in place. The one before is closed; its frames do not count any more (S9).
+    pub(crate) fn connect(&self, connection: Arc<Connection>) {
+        let before = lock(&self.current).replace(connection);
+        if let Some(before) = before {
+            before.closed.cancel();
+        }
+    }
+
     /// Whether frames of this connection still count.
     pub(crate) fn is_current(&self, connection: &Connection) -> bool {
         lock(&self.current).as_ref().is_some_and(|current| current.epoch == connection.epoch)
@@ -199,14 +207,6 @@ impl Hub {
         Arc::clone(lock(&self.slots).entry(instance.to_owned()).or_default())
     }
 
-    /// Puts a connection in place. The one before is closed; its frames do not count any more (S9).
-    pub(crate) fn connect(&self, slot: &Slot, connection: Arc<Connection>) {
-        let before = lock(&slot.current).replace(connection);
-        if let Some(before) = before {
-            before.closed.cancel();
-        }
-    }
-
     /// Takes a connection out, unless a later one is in place. Returns whether the instance is lost now.
     pub(crate) fn disconnect(&self, connection: &Connection) -> bool {
         let mut slots = lock(&self.slots);
@@ -218,8 +218,8 @@ impl Hub {
             }
             lost
         });
-        // A slot that nobody else holds has nothing to order any more.
-        if lost && slots.get(&connection.instance).is_some_and(|slot| Arc::strong_count(slot) == 1) {
+        // A slot that only the map and the ending connection hold has nothing to order any more.
+        if lost && slots.get(&connection.instance).is_some_and(|slot| Arc::strong_count(slot) <= 2) {
             slots.remove(&connection.instance);
         }
         lost

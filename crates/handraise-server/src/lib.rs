@@ -1,12 +1,48 @@
-//! The inbox: backend, live events and page.
+//! The inbox: backend, live events and page (inbox.md).
+//!
+//! Asks come in over the holder stream (`holder`), are kept by `handraise_store`, and are answered over HTTP
+//! (`routes`). Three rules hold everywhere: only a holder adjudicates (`answering`), nothing is told before it is
+//! committed (`publish`), and nothing is let in before the walls (`walls`) and the token (`access`) allow it.
 
+mod access;
+mod agents;
+mod answering;
 mod error;
+mod events;
+mod extract;
+mod failure;
+mod flags;
+mod holder;
+mod hub;
+mod inbox;
 mod live;
+mod local;
+mod metrics;
+mod net;
 mod page;
+mod peer;
+mod publish;
+mod routes;
 mod settings;
+mod sweep;
 mod walls;
 
+use std::{path::Path, sync::Arc};
+
+use handraise_api::access::{CreateToken, CreatedToken};
+use handraise_core::Moment;
+use handraise_store::{Now, Store};
+use handraise_transport::{clock::SharedClock, ids};
+use tokio::{net::TcpListener, sync::Semaphore};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use crate::{
+    access::Access, agents::Agents, events::Events, flags::RuntimeFlags, inbox::Inbox, walls::Walls,
+};
+
 pub use error::ServeError;
+pub use local::InboxFile;
+pub use routes::openapi;
 pub use settings::{
     AgentSettings, Caps, DEFAULT_LIMITS, FlagSetting, FlagSettings, Launcher, Ready, Settings, Timing,
 };
@@ -25,7 +61,89 @@ pub async fn serve(
     if !settings.listen.ip().is_loopback() && !settings.insecure_behind_proxy {
         return Err(ServeError::BeyondLoopback(settings.listen));
     }
-    drop(ready);
+    let listener = TcpListener::bind(settings.listen)
+        .await
+        .map_err(|source| ServeError::Listen { address: settings.listen, source })?;
+    let address =
+        listener.local_addr().map_err(|source| ServeError::Listen { address: settings.listen, source })?;
+    let data_dir = settings.data_dir.clone();
+    handraise_store::prepare(&data_dir)?;
+    let lock = local::lock(&data_dir)?;
+    let (store, run) = Store::open(&data_dir, &boot(), now(&settings.clock)).await?;
+    let access =
+        Access::load(store.clone(), Arc::clone(&settings.clock), settings.timing.page_session).await?;
+    let flags = RuntimeFlags::new(settings.flags, store.flags().await?);
+    let (local, socket) = local::listen(&data_dir)?;
+    let url = format!("http://{address}");
+    local::announce(&data_dir, &url, &socket, &access).await?;
+    let sign_in_secret = access.offer_sign_in(settings.timing.sign_in)?;
+
+    let caps = settings.caps;
+    let app = Arc::new(Inbox {
+        store,
+        access,
+        hub: hub::Hub::default(),
+        events: Events::new(run, caps.kept_events, caps.kept_event_bytes),
+        flags,
+        agents: Agents::default(),
+        metrics: metrics::Metrics::default(),
+        pepper: ids::random()?,
+        shutdown: CancellationToken::new(),
+        tasks: TaskTracker::new(),
+        settings,
+    });
+    let public_name = app.settings.public_name.clone();
+    let places = Arc::new(Semaphore::new(caps.connections));
+    let outside = routes::router(Arc::clone(&app), Walls { public_name, local_socket: false });
+    let inside = routes::router(Arc::clone(&app), Walls { public_name: None, local_socket: true });
+    app.tasks.spawn(net::accept_tcp(Arc::clone(&app), listener, outside, Arc::clone(&places)));
+    app.tasks.spawn(net::accept_local(Arc::clone(&app), local, inside, places));
+    app.tasks.spawn(publish::drain_outbox(Arc::clone(&app)));
+    app.tasks.spawn(sweep::run(Arc::clone(&app)));
+    app.tasks.spawn(sweep::expire_tokens(Arc::clone(&app)));
+    tracing::info!(inbox.url = url, inbox.socket = %socket.display(), page.built = page::is_built(), "the inbox is up");
+    ready(Ready { url, address, socket: socket.clone(), sign_in_secret });
+
     shutdown.await;
+    tracing::info!("the inbox goes down");
+    app.shutdown.cancel();
+    app.tasks.close();
+    if tokio::time::timeout(app.settings.timing.drain, app.tasks.wait()).await.is_err() {
+        tracing::warn!("some connections did not end in time");
+    }
+    // A file that nobody listens on would only make programs wait for an error.
+    let _ = std::fs::remove_file(&socket);
+    app.store.close().await;
+    drop(lock);
     Ok(())
+}
+
+/// Makes a token in the database of an inbox that is not running: `handraise token create` before the first `up`.
+///
+/// # Errors
+/// When an inbox runs on the data directory, the database cannot be used, or the name is none.
+pub async fn create_token(
+    data_dir: &Path,
+    wanted: &CreateToken,
+    clock: SharedClock,
+) -> Result<CreatedToken, ServeError> {
+    handraise_store::prepare(data_dir)?;
+    let lock = local::lock(data_dir)?;
+    let (store, _) = Store::open(data_dir, &boot(), now(&clock)).await?;
+    let access = Access::load(store.clone(), clock, Timing::default().page_session).await?;
+    let created = access.create(wanted).await.map_err(|failure| ServeError::Refused(failure.message()));
+    store.close().await;
+    drop(lock);
+    created.map(|(id, token)| CreatedToken { id, token })
+}
+
+fn now(clock: &SharedClock) -> Now {
+    Now { wall: clock.wall(), boot: Moment::from_millis(clock.boot_millis()) }
+}
+
+/// Names this boot of the machine. Where it has no name, every start counts as one after a reboot: deadlines are then
+/// carried over by the wall clock.
+fn boot() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/random/boot_id")
+        .map_or_else(|_| ids::mint(), |id| id.trim().to_owned())
 }

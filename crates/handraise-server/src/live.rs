@@ -5,8 +5,6 @@
 
 use std::{collections::VecDeque, sync::Arc};
 
-use jiff::Timestamp;
-
 /// One event, ready to be written to any number of streams.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LiveEvent {
@@ -14,6 +12,8 @@ pub(crate) struct LiveEvent {
     pub(crate) id: u64,
     /// Its name, as in [`handraise_api::event`].
     pub(crate) name: &'static str,
+    /// What it replaces: a later event of the same subject says all that an earlier one said.
+    pub(crate) subject: Option<Arc<str>>,
     /// The API object as JSON text.
     pub(crate) data: Arc<str>,
 }
@@ -29,13 +29,11 @@ pub(crate) struct LiveEvents {
 }
 
 impl LiveEvents {
-    /// Starts numbering at the wall clock, so that an id of an earlier run is never taken for one of this.
+    /// Starts numbering where no earlier run of this inbox can have come to: `run` counts its starts.
     ///
-    /// Milliseconds times 256 stay exact in a page's numbers for 1,100 years; a run would have to emit 256,000
-    /// events a second on end to reach the next run's first id.
-    pub(crate) fn starting(at: Timestamp, max_events: usize, max_bytes: usize) -> Self {
-        let last = u64::try_from(at.as_millisecond()).unwrap_or(0).saturating_mul(256);
-        Self { kept: VecDeque::new(), bytes: 0, last, max_events, max_bytes }
+    /// Ids stay exact in a page's numbers for two million starts of four thousand million events each.
+    pub(crate) fn starting(run: u64, max_events: usize, max_bytes: usize) -> Self {
+        Self { kept: VecDeque::new(), bytes: 0, last: run << 32, max_events, max_bytes }
     }
 
     /// The id of the latest event; a snapshot taken now stands for everything up to it.
@@ -44,9 +42,14 @@ impl LiveEvents {
     }
 
     /// Adds an event and forgets the oldest beyond what is kept.
-    pub(crate) fn push(&mut self, name: &'static str, data: impl Into<Arc<str>>) -> u64 {
+    pub(crate) fn push(
+        &mut self,
+        name: &'static str,
+        subject: Option<Arc<str>>,
+        data: impl Into<Arc<str>>,
+    ) -> u64 {
         self.last += 1;
-        let event = LiveEvent { id: self.last, name, data: data.into() };
+        let event = LiveEvent { id: self.last, name, subject, data: data.into() };
         self.bytes += event.data.len();
         self.kept.push_back(event);
         while self.kept.len() > self.max_events || self.bytes > self.max_bytes {
@@ -73,17 +76,13 @@ mod tests {
 
     use super::*;
 
-    fn noon() -> Timestamp {
-        "2026-11-29T12:00:00Z".parse().unwrap()
-    }
-
     #[test]
     fn ids_go_on_rising_after_a_restart() {
-        let mut before = LiveEvents::starting(noon(), 10, 1_000);
+        let mut before = LiveEvents::starting(7, 10, 1_000);
         for _ in 0..200 {
-            before.push("ask.opened", "{}");
+            before.push("ask.opened", None, "{}");
         }
-        let after = LiveEvents::starting(noon() + std::time::Duration::from_millis(1), 10, 1_000);
+        let after = LiveEvents::starting(8, 10, 1_000);
         assert!(after.last_id() > before.last_id());
         assert_eq!(after.after(before.last_id(), 10), None, "an id of an earlier run needs a snapshot");
     }
@@ -94,12 +93,12 @@ mod tests {
             sizes in prop::collection::vec(0usize..60, 1..80),
             reads in prop::collection::vec((0usize..8, 1usize..6), 1..80),
         ) {
-            let mut events = LiveEvents::starting(noon(), 12, 200);
+            let mut events = LiveEvents::starting(7, 12, 200);
             let mut cursor = events.last_id();
             let mut pushed = sizes.into_iter();
             for (pushes, limit) in reads {
                 for size in pushed.by_ref().take(pushes) {
-                    events.push("ask.updated", "x".repeat(size));
+                    events.push("ask.updated", None, "x".repeat(size));
                 }
                 prop_assert!(events.kept.len() <= 12 && events.bytes <= 200);
                 match events.after(cursor, limit) {
@@ -116,8 +115,8 @@ mod tests {
 
         #[test]
         fn any_cursor_is_safe(cursor in any::<u64>(), limit in any::<usize>()) {
-            let mut events = LiveEvents::starting(noon(), 4, 100);
-            events.push("ask.opened", "{}");
+            let mut events = LiveEvents::starting(7, 4, 100);
+            events.push("ask.opened", None, "{}");
             if let Some(next) = events.after(cursor, limit) {
                 prop_assert!(next.iter().all(|event| event.id > cursor));
             }

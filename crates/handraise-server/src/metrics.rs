@@ -100,9 +100,7 @@ impl Metrics {
             words
                 .into_iter()
                 .zip(counters)
-                .map(|(word, counter)| {
-                    (format!("{{{label}=\"{word}\"}}"), counter.load(Ordering::Relaxed))
-                })
+                .map(|(word, counter)| (format!("{{{label}=\"{word}\"}}"), counter.load(Ordering::Relaxed)))
                 .collect()
         };
         let one = |value| vec![(String::new(), value)];

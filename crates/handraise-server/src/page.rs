@@ -23,7 +23,6 @@ pub(crate) fn is_built() -> bool {
 }
 
 /// Answers every path that is no API: a file, the page for its own routes, or a real 404.
-#[expect(clippy::unused_async, reason = "axum handlers are async")]
 pub(crate) async fn serve(method: Method, uri: Uri) -> Response<Body> {
     if method != Method::GET && method != Method::HEAD {
         return (StatusCode::METHOD_NOT_ALLOWED, [(header::ALLOW, "GET, HEAD")]).into_response();

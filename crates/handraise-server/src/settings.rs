@@ -1,9 +1,12 @@
 //! Everything that `handraise up` tells the inbox, and what it hears back.
 
-use std::{net::SocketAddr, path::PathBuf, time::Duration};
+use std::{ffi::OsString, net::SocketAddr, path::PathBuf, time::Duration};
 
 use handraise_api::{access::FlagSource, frame::Limits};
-use handraise_transport::clock::{SharedClock, SystemClock};
+use handraise_transport::{
+    clock::{SharedClock, SystemClock},
+    spawn::Supervisor,
+};
 
 /// How an inbox runs.
 #[derive(Debug, Clone)]
@@ -173,12 +176,16 @@ pub struct AgentSettings {
 /// How an agent is started: `PROGRAM ARGS… --agent-id ID --session-id UUID --cwd DIR -- COMMAND…`.
 ///
 /// Prompts never go this way: they follow over the holder stream, because arguments are visible to every user.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Launcher {
     /// Our own binary.
     pub program: PathBuf,
     /// E.g. `agent --data-dir DIR`.
     pub args: Vec<String>,
+    /// All of its environment (S7).
+    pub environment: Vec<(OsString, OsString)>,
+    /// How the supervisor above it is started (S35).
+    pub supervisor: Supervisor,
 }
 
 /// A running inbox, as its caller tells the operator.

@@ -6,7 +6,7 @@ use std::{net::IpAddr, sync::Arc};
 use axum::{
     Json,
     extract::{Request, State},
-    http::{HeaderMap, HeaderValue, StatusCode, Uri, header, uri::Authority},
+    http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header, uri::Authority},
     middleware::Next,
     response::{IntoResponse, Response},
 };
@@ -37,8 +37,10 @@ enum Refused {
 }
 
 impl Walls {
-    fn check(&self, headers: &HeaderMap, uri: &Uri) -> Result<(), Refused> {
-        if headers.get_all("sec-fetch-site").iter().any(|site| site != "same-origin" && site != "none") {
+    fn check(&self, method: &Method, headers: &HeaderMap, uri: &Uri) -> Result<(), Refused> {
+        if headers.get_all("sec-fetch-site").iter().any(|site| site != "same-origin" && site != "none")
+            && !is_followed_link(method, headers, uri)
+        {
             return Err(Refused::Site);
         }
         if self.local_socket {
@@ -69,8 +71,18 @@ impl Walls {
     }
 }
 
+/// Whether a person followed a link to the page from elsewhere: from a chat, a mail, or the file that `up` opens the
+/// browser on (S11). It loads the page as if its address had been typed; nothing of the API is reached that way,
+/// and a frame is not a document.
+fn is_followed_link(method: &Method, headers: &HeaderMap, uri: &Uri) -> bool {
+    method == Method::GET
+        && !uri.path().starts_with("/api/")
+        && only(headers, &HeaderName::from_static("sec-fetch-mode")) == Some("navigate")
+        && only(headers, &HeaderName::from_static("sec-fetch-dest")) == Some("document")
+}
+
 /// A header that is there exactly once, as text.
-fn only<'a>(headers: &'a HeaderMap, name: &header::HeaderName) -> Option<&'a str> {
+fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     let mut values = headers.get_all(name).iter();
     match (values.next(), values.next()) {
         (Some(value), None) => value.to_str().ok(),
@@ -81,7 +93,7 @@ fn only<'a>(headers: &'a HeaderMap, name: &header::HeaderName) -> Option<&'a str
 /// The middleware.
 pub(crate) async fn guard(State(walls): State<Arc<Walls>>, request: Request, next: Next) -> Response {
     let is_api = request.uri().path().starts_with("/api/");
-    let mut response = match walls.check(request.headers(), request.uri()) {
+    let mut response = match walls.check(request.method(), request.headers(), request.uri()) {
         Ok(()) => next.run(request).await,
         Err(refused) => refused.into_response(),
     };
@@ -134,7 +146,7 @@ mod tests {
         for (name, value) in headers {
             map.append(*name, HeaderValue::from_str(value).unwrap());
         }
-        walls.check(&map, &Uri::from_static("/api/v1/asks"))
+        walls.check(&Method::GET, &map, &Uri::from_static("/api/v1/asks"))
     }
 
     #[test]
@@ -180,6 +192,32 @@ mod tests {
         }
         for site in ["cross-site", "same-site", "", "Same-Origin"] {
             assert_eq!(check(&walls, &[host, ("sec-fetch-site", site)]), Err(Refused::Site), "{site}");
+        }
+    }
+
+    #[test]
+    fn s11_a_followed_link_loads_the_page_and_nothing_else() {
+        let walls = Walls::default();
+        let check = |method: &Method, path: &'static str, mode: &str, dest: &str| {
+            let mut map = HeaderMap::new();
+            for (name, value) in [
+                ("host", "127.0.0.1:7345"),
+                ("sec-fetch-site", "cross-site"),
+                ("sec-fetch-mode", mode),
+                ("sec-fetch-dest", dest),
+            ] {
+                map.append(name, HeaderValue::from_str(value).unwrap());
+            }
+            walls.check(method, &map, &Uri::from_static(path))
+        };
+        assert_eq!(check(&Method::GET, "/asks/1", "navigate", "document"), Ok(()));
+        for (method, path, mode, dest) in [
+            (Method::GET, "/api/v1/asks", "navigate", "document"),
+            (Method::POST, "/", "navigate", "document"),
+            (Method::GET, "/", "navigate", "iframe"),
+            (Method::GET, "/", "no-cors", "document"),
+        ] {
+            assert_eq!(check(&method, path, mode, dest), Err(Refused::Site), "{method} {path} {mode} {dest}");
         }
     }
 

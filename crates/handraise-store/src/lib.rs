@@ -62,6 +62,14 @@ impl Now {
     }
 }
 
+/// Makes the data directory, closed to other users, or sees to it that it is.
+///
+/// # Errors
+/// When it cannot be made, or is open to others and holds files that are not ours.
+pub fn prepare(data_dir: &Path) -> Result<(), StoreError> {
+    sqlite::secure_directory(data_dir)
+}
+
 /// The inbox's database. Clones share its connections.
 #[derive(Debug, Clone)]
 pub enum Store {

@@ -36,8 +36,7 @@ pub struct Sqlite {
 
 impl Sqlite {
     pub(crate) async fn open(data_dir: &Path) -> Result<Self, StoreError> {
-        let directory = |source| StoreError::Directory { path: data_dir.to_owned(), source };
-        secure_directory(data_dir, directory)?;
+        secure_directory(data_dir)?;
         let path = data_dir.join(DATABASE_FILE);
         let file = |source: io::Error| StoreError::Database {
             path: path.clone(),
@@ -131,15 +130,16 @@ fn fault(error: &sqlx::Error) -> Fault {
 /// Makes the data directory with mode 0700, or sees to it that it has that mode.
 ///
 /// A directory that somebody else filled is not touched: `--data-dir /tmp` must not close `/tmp`.
-fn secure_directory(data_dir: &Path, failed: impl Fn(io::Error) -> StoreError) -> Result<(), StoreError> {
-    DirBuilder::new().recursive(true).mode(0o700).create(data_dir).map_err(&failed)?;
-    let metadata = data_dir.metadata().map_err(&failed)?;
+pub(crate) fn secure_directory(data_dir: &Path) -> Result<(), StoreError> {
+    let failed = |source| StoreError::Directory { path: data_dir.to_owned(), source };
+    DirBuilder::new().recursive(true).mode(0o700).create(data_dir).map_err(failed)?;
+    let metadata = data_dir.metadata().map_err(failed)?;
     let mode = metadata.mode() & 0o777;
     if mode & 0o700 == mode {
         return Ok(());
     }
     let ours = metadata.uid() == rustix::process::geteuid().as_raw();
-    let empty = data_dir.read_dir().map_err(&failed)?.next().is_none();
+    let empty = data_dir.read_dir().map_err(failed)?.next().is_none();
     if ours && (empty || data_dir.join(DATABASE_FILE).exists()) {
         return std::fs::set_permissions(data_dir, Permissions::from_mode(0o700)).map_err(failed);
     }

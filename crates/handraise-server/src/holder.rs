@@ -1,0 +1,585 @@
+//! One connection of a holder, from its hello to its loss (acp.md, "Holder stream"; S9).
+
+use std::{collections::HashSet, sync::Arc, time::Duration};
+
+use axum::extract::ws::{CloseFrame, Message, WebSocket, close_code};
+use futures_util::{SinkExt as _, StreamExt as _, stream::SplitStream};
+use handraise_api::{
+    error::{ErrorBody, ErrorCode},
+    frame::{
+        AnnouncedAsk, AskOpened, AskSettled, Ended, Frame, FrameKind, Hello, HolderSettlement, PROTOCOL,
+        SessionMessage, SessionUpdated, SnapshotPart, Success, Welcome, action,
+    },
+};
+use handraise_core::AskId;
+use handraise_store::{Announced, Announcement, Appended, Settled, StoreError};
+use handraise_transport::ids;
+use serde::de::DeserializeOwned;
+use subtle::ConstantTimeEq as _;
+use tokio::sync::mpsc;
+
+use crate::{
+    access::{Grant, hash, hex},
+    answering,
+    hub::{Connection, Outgoing, Reply, Slot, refusal},
+    inbox::App,
+    metrics::Refused,
+};
+
+/// How long a holder has to say hello.
+const HELLO_PATIENCE: Duration = Duration::from_secs(10);
+/// How long a holder may take to read one frame.
+const WRITE_PATIENCE: Duration = Duration::from_secs(10);
+/// Longest self-given name that is stored, in bytes (S39).
+const LONGEST_NAME: usize = 128;
+/// Longest message of a transcript entry or ask, in bytes, beyond what a frame allows anyway.
+const LONGEST_ID: usize = 64;
+
+/// Why a connection is ended by the inbox.
+#[derive(Debug)]
+enum End {
+    /// The other side closed it, or it broke.
+    Gone,
+    /// It said something that ends the conversation.
+    Refused(ErrorBody),
+    /// It may not speak any more.
+    Closed,
+    /// The database failed: nothing can be acknowledged.
+    Store(StoreError),
+}
+
+impl From<StoreError> for End {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+/// Serves one connection until it ends.
+pub(crate) async fn serve(app: App, grant: Arc<Grant>, socket: WebSocket) {
+    let (mut sink, mut stream) = socket.split();
+    let hello = tokio::select! {
+        () = app.shutdown.cancelled() => return,
+        hello = tokio::time::timeout(HELLO_PATIENCE, next_frame(&mut stream)) => hello,
+    };
+    let Ok(Ok(frame)) = hello else { return };
+    let (connection, queue, slot) = match greet(&app, &grant, &frame).await {
+        Ok(greeted) => greeted,
+        Err(end) => {
+            let error = match end {
+                End::Refused(error) => error,
+                End::Store(error) => {
+                    tracing::error!(%error, "a holder could not be greeted");
+                    refusal(ErrorCode::Internal, "the database failed; try again")
+                }
+                End::Gone | End::Closed => return,
+            };
+            let id = frame.id.clone();
+            let action = action::WELCOME.to_owned();
+            let frame = Frame { id, kind: FrameKind::Response, action, payload: None, error: Some(error) };
+            if let Ok(text) = serde_json::to_string(&frame) {
+                let _ = tokio::time::timeout(WRITE_PATIENCE, sink.send(Message::text(text))).await;
+            }
+            return;
+        }
+    };
+    tracing::info!(
+        holder.instance = connection.instance,
+        holder.kind = ?connection.kind,
+        holder.token = grant.token.name,
+        holder.epoch = connection.epoch,
+        "a holder is connected"
+    );
+    let silence = app.settings.timing.holder_silence;
+    let writer = tokio::spawn(write(sink, queue, Arc::clone(&connection), silence / 3));
+    let mut talk = Talk { app: &app, connection: &connection, slot: &slot, snapshot: None, held: None };
+    let end = talk.listen(&mut stream, silence).await;
+    match &end {
+        End::Store(error) => tracing::error!(%error, "a holder's frame could not be taken up"),
+        End::Refused(error) => tracing::warn!(code = ?error.code, %error, "a holder is disconnected"),
+        End::Gone | End::Closed => {}
+    }
+    // The writer first: then it is certain which requests were begun.
+    connection.closed.cancel();
+    let _ = writer.await;
+    let order = slot.order.lock().await;
+    let lost = app.hub.disconnect(&connection);
+    if lost {
+        let now = app.now();
+        if let Err(error) = app.store.lose_instance(now, &connection.instance, connection.epoch).await {
+            tracing::error!(%error, "the loss of a holder could not be noted");
+        }
+    }
+    drop(order);
+    connection.fail_waiting();
+    if lost {
+        tracing::info!(holder.instance = connection.instance, "a holder is lost");
+        if !app.shutdown.is_cancelled() {
+            app.tell_connection(&connection.instance).await;
+        }
+    }
+}
+
+/// Reads the next frame. Pings and the like are not frames.
+async fn next_frame(stream: &mut SplitStream<WebSocket>) -> Result<Frame, End> {
+    loop {
+        match stream.next().await {
+            Some(Ok(Message::Text(text))) => return read(&text),
+            Some(Ok(Message::Ping(_) | Message::Pong(_))) => {}
+            Some(Ok(Message::Binary(_))) => {
+                return Err(End::Refused(refusal(ErrorCode::BadRequest, "frames are JSON text")));
+            }
+            Some(Ok(Message::Close(_)) | Err(_)) | None => return Err(End::Gone),
+        }
+    }
+}
+
+fn read(text: &str) -> Result<Frame, End> {
+    serde_json::from_str(text).map_err(|error| {
+        // Only the place is told: the text may hold a question.
+        let message = format!("that is no frame: line {}, column {}", error.line(), error.column());
+        End::Refused(refusal(ErrorCode::BadRequest, message))
+    })
+}
+
+fn payload<T: DeserializeOwned>(frame: &Frame) -> Result<T, ErrorBody> {
+    let text = frame.payload.as_ref().map_or("null", |payload| payload.get());
+    serde_json::from_str(text).map_err(|error| {
+        let action: String = frame.action.chars().take(64).collect();
+        let message = format!("the payload of `{action}` cannot be read at column {}", error.column());
+        refusal(ErrorCode::BadRequest, message)
+    })
+}
+
+fn short(text: &str) -> &str {
+    text.get(..text.floor_char_boundary(LONGEST_NAME)).unwrap_or_default()
+}
+
+/// Finds out who dials, puts the connection in place and sends the welcome.
+async fn greet(
+    app: &App,
+    grant: &Arc<Grant>,
+    frame: &Frame,
+) -> Result<(Arc<Connection>, mpsc::Receiver<Outgoing>, Arc<Slot>), End> {
+    if frame.action != action::HELLO || frame.kind != FrameKind::Request {
+        return Err(End::Refused(refusal(ErrorCode::BadRequest, "the first frame is holder.hello")));
+    }
+    let hello: Hello = payload(frame).map_err(End::Refused)?;
+    if hello.protocol != PROTOCOL {
+        let message = format!("this inbox speaks protocol {PROTOCOL}, not {}", hello.protocol);
+        return Err(End::Refused(refusal(ErrorCode::BadRequest, message)));
+    }
+    let said = handraise_store::Hello {
+        token: &grant.token.id,
+        kind: hello.kind,
+        version: short(&hello.version),
+        host: short(&hello.host),
+    };
+    let known = match &hello.instance {
+        Some(instance) => app.store.instance(instance).await?,
+        None => None,
+    };
+    let mut fresh_secret = None;
+    let instance = if let Some(known) = known {
+        let proof = hex(&hash(hello.resume_secret.as_deref().unwrap_or_default()));
+        let proven = bool::from(proof.as_bytes().ct_eq(known.resume_hash.as_bytes()));
+        if !proven || known.token != grant.token.id {
+            app.metrics.refused(Refused::NotOwner);
+            tracing::warn!(
+                holder.instance = known.id,
+                holder.token = grant.token.name,
+                "a holder claims an instance that is not its own"
+            );
+            let message = "this instance belongs to another holder, or its secret is wrong";
+            return Err(End::Refused(refusal(ErrorCode::NotOwner, message)));
+        }
+        known.id
+    } else {
+        let secret = ids::secret().map_err(|error| {
+            tracing::error!(%error, "no resume secret could be made");
+            End::Refused(refusal(ErrorCode::Internal, "no secret could be made"))
+        })?;
+        let instance = ids::mint();
+        app.store.add_instance(&instance, &hex(&hash(&secret)), said).await?;
+        fresh_secret = Some(secret);
+        instance
+    };
+    let slot = app.hub.slot(&instance);
+    let order = slot.order.lock().await;
+    let epoch = if fresh_secret.is_some() {
+        1
+    } else {
+        app.store.resume_instance(app.now(), &instance, said).await?.ok_or(End::Closed)?
+    };
+    let closed = app.shutdown.child_token();
+    let (connection, queue) = Connection::new(instance.clone(), epoch, hello.kind, Arc::clone(grant), closed);
+    let welcome = Welcome {
+        protocol: PROTOCOL,
+        instance,
+        resume_secret: fresh_secret,
+        epoch,
+        flags: app.flags.for_holders(),
+        limits: app.settings.limits,
+    };
+    // Queued before the connection is in place, so that nothing comes before it.
+    connection.respond(frame.id.as_deref().unwrap_or_default(), action::WELCOME, Some(&welcome), None);
+    slot.connect(Arc::clone(&connection));
+    drop(order);
+    Ok((connection, queue, slot))
+}
+
+/// Writes frames until the connection is closed, and pings a holder that says nothing.
+async fn write(
+    mut sink: futures_util::stream::SplitSink<WebSocket, Message>,
+    mut queue: mpsc::Receiver<Outgoing>,
+    connection: Arc<Connection>,
+    ping_every: Duration,
+) {
+    let mut ping = tokio::time::interval(ping_every.max(Duration::from_millis(10)));
+    ping.reset();
+    loop {
+        let message = tokio::select! {
+            biased;
+            () = connection.closed.cancelled() => break,
+            outgoing = queue.recv() => match outgoing {
+                Some(outgoing) => {
+                    connection.begin(&outgoing);
+                    Message::text(outgoing.text)
+                }
+                None => break,
+            },
+            _ = ping.tick() => Message::Ping(axum::body::Bytes::new()),
+        };
+        match tokio::time::timeout(WRITE_PATIENCE, sink.send(message)).await {
+            Ok(Ok(())) => {}
+            Ok(Err(_)) | Err(_) => break,
+        }
+    }
+    connection.closed.cancel();
+    let goodbye = Message::Close(Some(CloseFrame { code: close_code::AWAY, reason: "".into() }));
+    let _ = tokio::time::timeout(Duration::from_secs(1), sink.send(goodbye)).await;
+}
+
+/// A snapshot under way: what it has named so far.
+struct Snapshot {
+    next: u32,
+    named: HashSet<String>,
+}
+
+/// The conversation with one holder.
+struct Talk<'a> {
+    app: &'a App,
+    connection: &'a Arc<Connection>,
+    slot: &'a Slot,
+    snapshot: Option<Snapshot>,
+    /// At most this many asks and bytes are open; counted anew when it comes to the limit.
+    held: Option<(u64, u64)>,
+}
+
+impl Talk<'_> {
+    async fn listen(&mut self, stream: &mut SplitStream<WebSocket>, silence: Duration) -> End {
+        loop {
+            let frame = tokio::select! {
+                () = self.connection.closed.cancelled() => return End::Closed,
+                () = self.connection.grant.ended.cancelled() => return End::Closed,
+                message = tokio::time::timeout(silence, stream.next()) => match message {
+                    Ok(Some(Ok(Message::Text(text)))) => read(&text),
+                    Ok(Some(Ok(Message::Ping(_) | Message::Pong(_)))) => continue,
+                    Ok(Some(Ok(Message::Binary(_)))) => {
+                        Err(End::Refused(refusal(ErrorCode::BadRequest, "frames are JSON text")))
+                    }
+                    Ok(Some(Ok(Message::Close(_)) | Err(_)) | None) | Err(_) => Err(End::Gone),
+                },
+            };
+            let taken = match frame {
+                Ok(frame) => self.take(frame).await,
+                Err(end) => Err(end),
+            };
+            if let Err(end) = taken {
+                if matches!(end, End::Refused(_)) {
+                    self.app.metrics.refused(Refused::HolderFrames);
+                }
+                return end;
+            }
+        }
+    }
+
+    async fn take(&mut self, frame: Frame) -> Result<(), End> {
+        if frame.kind == FrameKind::Response {
+            let Frame { id, payload, error, .. } = frame;
+            self.connection.answered(id.as_deref().unwrap_or_default(), Reply { payload, error });
+            return Ok(());
+        }
+        // Everything that an instance says is taken up one after the other, and only while it is the one (S9).
+        let slot = self.slot;
+        let order = slot.order.lock().await;
+        if !slot.is_current(self.connection) {
+            self.app.metrics.refused(Refused::StaleEpoch);
+            return Err(End::Closed);
+        }
+        let outcome = match frame.action.as_str() {
+            action::SNAPSHOT => self.snapshot(&frame).await,
+            action::ASK_OPENED => self.opened(&frame).await,
+            action::ASK_SETTLED => self.settled(&frame).await,
+            action::SESSION_UPDATED => self.session_updated(&frame).await,
+            action::SESSION_MESSAGE => self.session_message(&frame).await,
+            unknown => {
+                let unknown: String = unknown.chars().take(64).collect();
+                let message = format!("this inbox knows no action `{unknown}`");
+                Err(Said::Error(refusal(ErrorCode::UnknownAction, message)))
+            }
+        };
+        drop(order);
+        let error = match outcome {
+            Ok(()) => None,
+            Err(Said::Error(error)) => Some((error, None)),
+            Err(Said::Ended(error, ended)) => Some((error, Some(ended))),
+            Err(Said::Fatal(error)) => return Err(error.into()),
+        };
+        if frame.kind == FrameKind::Request {
+            let id = frame.id.as_deref().unwrap_or_default();
+            match error {
+                None => {
+                    self.connection.respond(id, &frame.action, Some(&Success { success: true }), None);
+                }
+                Some((error, ended)) => {
+                    self.connection.respond(id, &frame.action, ended.as_ref(), Some(error));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// One part of the open asks and unacknowledged settlements. Only the last part withdraws what none has named.
+    async fn snapshot(&mut self, frame: &Frame) -> Result<(), Said> {
+        let part: SnapshotPart = payload(frame)?;
+        if part.seq == 0 {
+            self.snapshot = Some(Snapshot { next: 0, named: HashSet::new() });
+        }
+        let Some(snapshot) = self.snapshot.as_mut().filter(|snapshot| snapshot.next == part.seq) else {
+            let message = format!("part {} of the snapshot does not follow the one before", part.seq);
+            return Err(refusal(ErrorCode::BadRequest, message).into());
+        };
+        snapshot.next += 1;
+        for ask in &part.asks {
+            snapshot.named.insert(ask.id.clone());
+        }
+        for ended in &part.settlements {
+            snapshot.named.insert(ended.pending_id.clone());
+        }
+        for ended in &part.settlements {
+            self.note_settled(ended).await?;
+        }
+        for ask in &part.asks {
+            match self.announce(ask).await {
+                Ok(()) => {}
+                Err(Said::Fatal(error)) => return Err(Said::Fatal(error)),
+                // The part as a whole is taken; what was refused of it is in the log and counted.
+                Err(Said::Error(error) | Said::Ended(error, _)) => {
+                    tracing::warn!(ask.id, code = ?error.code, "an ask of a snapshot is refused");
+                }
+            }
+        }
+        if part.last {
+            self.reconcile().await?;
+        }
+        Ok(())
+    }
+
+    async fn reconcile(&mut self) -> Result<(), StoreError> {
+        let Some(Snapshot { named, .. }) = self.snapshot.take() else { return Ok(()) };
+        let mut gone = Vec::new();
+        for (id, unresolved) in self.app.store.unsettled_of(&self.connection.instance).await? {
+            if named.contains(&id) {
+                continue;
+            }
+            if unresolved {
+                // Its holder may still know what became of the submission.
+                gone.push(id);
+                continue;
+            }
+            let ending = answering::withdrawn(self.app, "not_in_snapshot");
+            let owner = Some(self.connection.instance.as_str());
+            if let Settled::Now(ask) = self.app.store.settle(&id, owner, &ending).await? {
+                self.app.tell_settled(&self.app.shown(*ask, &self.connection.instance)).await;
+            }
+        }
+        self.app.tell_connection(&self.connection.instance).await;
+        let query = answering::ask_for_verdicts(Arc::clone(self.app), Arc::clone(self.connection), gone);
+        self.app.tasks.spawn(query);
+        Ok(())
+    }
+
+    async fn opened(&mut self, frame: &Frame) -> Result<(), Said> {
+        let AskOpened { ask } = payload(frame)?;
+        // An ask that opens while a snapshot is under way need not be in a later part of it.
+        if let Some(snapshot) = &mut self.snapshot {
+            snapshot.named.insert(ask.id.clone());
+        }
+        self.announce(&ask).await
+    }
+
+    async fn announce(&mut self, ask: &AnnouncedAsk) -> Result<(), Said> {
+        let (app, connection) = (self.app, self.connection);
+        if AskId::new(ask.id.as_str()).is_err() {
+            return Err(refusal(ErrorCode::BadRequest, "an ask's id is no id").into());
+        }
+        if ask.content.session_id.as_ref().is_some_and(|id| AskId::new(id.as_str()).is_err()) {
+            return Err(refusal(ErrorCode::BadRequest, "an ask's session_id is no id").into());
+        }
+        self.check_limits(ask).await?;
+        let mut shortened = ask.clone();
+        if let Some(client) = &mut shortened.client {
+            client.name = short(&client.name).to_owned();
+            client.version = client.version.as_deref().map(|version| short(version).to_owned());
+        }
+        shortened.server = shortened.server.as_deref().map(|server| short(server).to_owned());
+        let digest = ask.content.digest();
+        let new = Announcement {
+            instance: &connection.instance,
+            kind: connection.kind,
+            holder_token: &connection.grant.token.name,
+            ask: &shortened,
+            digest: &digest,
+        };
+        match app.store.announce(app.now(), &new).await? {
+            Announced::Opened { ask, message } => {
+                tracing::info!(ask.id = ask.id, ask.source = ask.content.source.as_str(), "an ask opened");
+                app.tell_opened(&ask, message.as_deref()).await;
+                Ok(())
+            }
+            Announced::Known(changed) => {
+                if let Some(ask) = changed {
+                    app.tell_updated(&app.shown(*ask, &connection.instance));
+                }
+                Ok(())
+            }
+            Announced::Settled(ask) => {
+                let ask = *ask;
+                let ended = ask.settlement.map(|how| AskSettled {
+                    pending_id: ask.id,
+                    settlement: HolderSettlement {
+                        outcome: how.outcome,
+                        provenance: how.provenance,
+                        rail: how.rail,
+                        wire: how.wire,
+                        reason: how.reason,
+                        ago_ms: 0,
+                    },
+                    submission_id: how.submission_id,
+                });
+                let error = refusal(ErrorCode::NotFound, "this ask has ended; its id never opens again");
+                Err(Said::Ended(error, Ended { ended }))
+            }
+            Announced::ContentChanged(ask) => {
+                app.metrics.refused(Refused::ContentChanged);
+                tracing::warn!(
+                    ask.id = ask.id,
+                    holder.instance = connection.instance,
+                    "an open ask was announced with other content"
+                );
+                app.tell_settled(&app.shown(*ask, &connection.instance)).await;
+                let message = "this ask was open with other content; it is withdrawn";
+                Err(refusal(ErrorCode::ContentChanged, message).into())
+            }
+            Announced::NotOwner => Err(self.not_owner(&ask.id)),
+        }
+    }
+
+    /// Whether the holder may have one more ask open. Counting rows for every ask would cost more with every ask, so
+    /// an upper bound is kept and only counted anew when it comes to the limit.
+    async fn check_limits(&mut self, ask: &AnnouncedAsk) -> Result<(), Said> {
+        let limits = self.app.settings.limits;
+        let bytes = serde_json::to_vec(&ask.content).map_or(0, |text| text.len());
+        let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
+        let fits = |(asks, held): (u64, u64)| {
+            asks < u64::from(limits.open_asks) && held.saturating_add(bytes) <= limits.open_bytes
+        };
+        let mut held = match self.held {
+            Some(held) if fits(held) => held,
+            _ => self.app.store.held_by(&self.connection.instance).await?,
+        };
+        // One that is known is not one more.
+        if !fits(held) && self.app.store.ask(&ask.id).await?.is_none() {
+            self.app.metrics.refused(Refused::HolderAsks);
+            let message =
+                format!("this holder has {} asks of {} bytes open, the most it may have", held.0, held.1);
+            return Err(refusal(ErrorCode::LimitExceeded, message).into());
+        }
+        held = (held.0 + 1, held.1.saturating_add(bytes));
+        self.held = Some(held);
+        Ok(())
+    }
+
+    fn not_owner(&self, what: &str) -> Said {
+        let what: String = what.chars().take(LONGEST_ID).collect();
+        self.app.metrics.refused(Refused::NotOwner);
+        tracing::warn!(
+            about = what,
+            holder.instance = self.connection.instance,
+            holder.token = self.connection.grant.token.name,
+            "a holder spoke of something that is another's"
+        );
+        refusal(ErrorCode::NotOwner, format!("{what} belongs to another holder")).into()
+    }
+
+    async fn settled(&mut self, frame: &Frame) -> Result<(), Said> {
+        let ended: AskSettled = payload(frame)?;
+        if let Some(snapshot) = &mut self.snapshot {
+            snapshot.named.insert(ended.pending_id.clone());
+        }
+        self.note_settled(&ended).await
+    }
+
+    async fn note_settled(&self, ended: &AskSettled) -> Result<(), Said> {
+        match answering::settle_by_holder(self.app, &self.connection.instance, ended).await? {
+            // An ask that the inbox never heard of ended before it could be announced: there is nothing to show.
+            Settled::Now(_) | Settled::Already(_) | Settled::Unknown => Ok(()),
+            Settled::NotOwner => Err(self.not_owner(&ended.pending_id)),
+        }
+    }
+
+    async fn session_updated(&self, frame: &Frame) -> Result<(), Said> {
+        let mut said: SessionUpdated = payload(frame)?;
+        if AskId::new(said.session_id.as_str()).is_err() {
+            return Err(refusal(ErrorCode::BadRequest, "a session's id is no id").into());
+        }
+        said.agent = short(&said.agent).to_owned();
+        said.title = said.title.as_deref().map(|title| short(title).to_owned());
+        said.stop_reason = said.stop_reason.as_deref().map(|reason| short(reason).to_owned());
+        let (app, connection) = (self.app, self.connection);
+        let name = &connection.grant.token.name;
+        if !app.store.update_session(app.now(), &connection.instance, name, &said).await? {
+            return Err(self.not_owner(&said.session_id));
+        }
+        app.tell_session(Some(&said.session_id)).await;
+        crate::agents::session_is_there(app, connection, &said.session_id);
+        Ok(())
+    }
+
+    async fn session_message(&self, frame: &Frame) -> Result<(), Said> {
+        let SessionMessage { message } = payload(frame)?;
+        match self.app.append(&self.connection.instance, &message).await? {
+            Appended::New(_) | Appended::Known => Ok(()),
+            Appended::NotOwner => Err(self.not_owner(&message.session_id)),
+        }
+    }
+}
+
+/// What a frame came to, when it was not simply taken up.
+enum Said {
+    Error(ErrorBody),
+    Ended(ErrorBody, Ended),
+    Fatal(StoreError),
+}
+
+impl From<ErrorBody> for Said {
+    fn from(error: ErrorBody) -> Self {
+        Self::Error(error)
+    }
+}
+
+impl From<StoreError> for Said {
+    fn from(error: StoreError) -> Self {
+        Self::Fatal(error)
+    }
+}

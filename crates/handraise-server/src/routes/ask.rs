@@ -1,0 +1,34 @@
+//! `GET /asks/{id}`.
+
+use axum::{
+    Json,
+    extract::{Path, State},
+};
+use handraise_api::{ask::AskDetail, error::ErrorResponse};
+
+use crate::{extract::Viewer, failure::Failure, inbox::App};
+
+/// One ask with what happened to it.
+#[utoipa::path(
+    get,
+    path = "/api/v1/asks/{id}",
+    tag = "asks",
+    params(("id" = String, Path, description = "The ask")),
+    responses(
+        (status = 200, body = AskDetail),
+        (status = 401, body = ErrorResponse),
+        (status = 403, body = ErrorResponse),
+        (status = 404, body = ErrorResponse),
+    ),
+    security(("bearer" = [])),
+)]
+pub(crate) async fn show(
+    State(app): State<App>,
+    _: Viewer,
+    Path(id): Path<String>,
+) -> Result<Json<AskDetail>, Failure> {
+    match app.store.ask_detail(&id).await? {
+        Some((ask, events, instance)) => Ok(Json(AskDetail { ask: app.shown(ask, &instance), events })),
+        None => Err(Failure::not_found("ask", &id)),
+    }
+}

@@ -1,0 +1,39 @@
+//! `GET /holder`: the holder stream (acp.md).
+
+use axum::{
+    extract::{State, ws::WebSocketUpgrade, ws::rejection::WebSocketUpgradeRejection},
+    response::Response,
+};
+use handraise_api::{error::ErrorResponse, frame::MAX_FRAME_BYTES};
+
+use crate::{extract::Holder, failure::Failure, holder, inbox::App};
+
+/// Attaches a holder by WebSocket.
+#[utoipa::path(
+    get,
+    path = "/api/v1/holder",
+    tag = "holders",
+    responses(
+        (status = 101, description = "the holder stream"),
+        (status = 400, description = "no WebSocket handshake", body = ErrorResponse),
+        (status = 401, body = ErrorResponse),
+        (status = 403, body = ErrorResponse),
+    ),
+    security(("bearer" = [])),
+)]
+pub(crate) async fn attach(
+    State(app): State<App>,
+    Holder(caller): Holder,
+    upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
+) -> Result<Response, Failure> {
+    let upgrade = upgrade.map_err(|error| Failure::bad_request(error.body_text()))?;
+    let tasks = app.tasks.clone();
+    Ok(upgrade.max_message_size(MAX_FRAME_BYTES).max_frame_size(MAX_FRAME_BYTES).on_upgrade(
+        move |socket| async move {
+            let served = tasks.spawn(holder::serve(app, caller.grant, socket));
+            if let Err(error) = served.await {
+                tracing::error!(%error, "a holder's connection failed");
+            }
+        },
+    ))
+}

@@ -1,0 +1,69 @@
+//! `GET /holder/proof`: the inbox proves that it knows a token before it is told it (S43).
+
+#![expect(unused_qualifications, reason = "utoipa writes out the paths of parameter types")]
+
+use axum::{
+    Json,
+    extract::{Query, State},
+    http::{HeaderMap, header},
+};
+use handraise_api::error::ErrorResponse;
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use serde::{Deserialize, Serialize};
+use sha2::Sha256;
+use utoipa::{IntoParams, ToSchema};
+
+use crate::{access::hex, failure::Failure, inbox::App};
+
+/// What to prove.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct Challenge {
+    /// The first eight hexadecimal digits of the token's SHA-256.
+    key: String,
+    /// 16 to 128 characters that the holder has just made up.
+    nonce: String,
+}
+
+/// The proof.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Proof {
+    /// HMAC-SHA256, in hexadecimal, keyed with the token's SHA-256, of the nonce and the `Host` of the request.
+    proof: String,
+}
+
+/// Proves that this inbox knows a holder token.
+#[utoipa::path(
+    get,
+    path = "/api/v1/holder/proof",
+    tag = "holders",
+    params(Challenge),
+    responses(
+        (status = 200, body = Proof),
+        (status = 400, body = ErrorResponse),
+        (status = 404, description = "no holder token begins like that", body = ErrorResponse),
+    ),
+)]
+pub(crate) async fn prove(
+    State(app): State<App>,
+    headers: HeaderMap,
+    challenge: Result<Query<Challenge>, axum::extract::rejection::QueryRejection>,
+) -> Result<Json<Proof>, Failure> {
+    let Query(Challenge { key, nonce }) =
+        challenge.map_err(|error| Failure::bad_request(error.body_text()))?;
+    if key.len() != 8 || !key.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return Err(Failure::bad_request("'key' takes eight hexadecimal digits"));
+    }
+    if !(16..=128).contains(&nonce.len()) {
+        return Err(Failure::bad_request("'nonce' takes 16 to 128 characters"));
+    }
+    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+    // Two tokens that begin alike cannot be told apart before one is sent; 2^32 tokens make one such pair likely.
+    let keys = app.access.holder_keys(&key.to_ascii_lowercase());
+    let Some(key) = keys.first() else { return Err(Failure::not_found("holder token", &key)) };
+    let mut mac = Hmac::<Sha256>::new_from_slice(key)
+        .map_err(|error| Failure::internal("a proof could not be made", &error))?;
+    mac.update(nonce.as_bytes());
+    mac.update(host.as_bytes());
+    Ok(Json(Proof { proof: hex(&mac.finalize().into_bytes()) }))
+}

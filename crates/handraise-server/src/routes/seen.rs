@@ -1,0 +1,64 @@
+//! `POST /asks/{id}/seen`: a question was painted (S15).
+
+use axum::{
+    extract::{Path, State},
+    http::StatusCode,
+};
+use handraise_api::{ask::SeenRequest, error::ErrorResponse};
+
+use crate::{
+    extract::{Body, Operator},
+    failure::Failure,
+    inbox::App,
+    peer::Peer,
+};
+
+const TERMINAL: &str = "terminal";
+
+/// Says that this session has the question on screen now. The first time counts.
+#[utoipa::path(
+    post,
+    path = "/api/v1/asks/{id}/seen",
+    tag = "asks",
+    params(("id" = String, Path, description = "The ask")),
+    request_body = SeenRequest,
+    responses(
+        (status = 204),
+        (status = 400, body = ErrorResponse),
+        (status = 401, body = ErrorResponse),
+        (status = 403, description = "neither a page session nor a terminal on the local socket", body = ErrorResponse),
+        (status = 404, body = ErrorResponse),
+        (status = 422, description = "the digest is that of other content", body = ErrorResponse),
+    ),
+    security(("bearer" = [])),
+)]
+pub(crate) async fn seen(
+    State(app): State<App>,
+    Operator(caller): Operator,
+    Path(id): Path<String>,
+    Body(request): Body<SeenRequest>,
+) -> Result<StatusCode, Failure> {
+    let token = &caller.grant.token;
+    let surface = match (request.surface.as_deref(), token.page_session, caller.peer) {
+        (None, true, _) => "page",
+        (Some(TERMINAL), false, Peer::Socket) => TERMINAL,
+        (None | Some(TERMINAL), _, _) => {
+            return Err(Failure::forbidden(
+                "only a signed-in page, or a terminal on this machine's socket, can show a question to a person",
+            ));
+        }
+        (Some(_), _, _) => {
+            return Err(Failure::bad_request("'surface' is \"terminal\", or absent"));
+        }
+    };
+    let Some((ask, _)) = app.store.ask(&id).await? else { return Err(Failure::not_found("ask", &id)) };
+    if ask.digest != request.digest {
+        return Err(Failure::invalid_one(
+            "",
+            "digest",
+            "this is the digest of other content; load the ask again",
+        ));
+    }
+    app.store.seen(app.now(), &id, &token.id, caller.name(), surface).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

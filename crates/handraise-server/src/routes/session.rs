@@ -1,0 +1,148 @@
+//! `GET /sessions/{id}`, `GET /sessions/{id}/messages`, `POST /sessions/{id}/prompt`, `POST /sessions/{id}/cancel`.
+
+#![expect(unused_qualifications, reason = "utoipa writes out the paths of parameter types")]
+
+use axum::{
+    Json,
+    extract::{Path, Query, State},
+    http::StatusCode,
+};
+use handraise_api::{
+    error::ErrorResponse,
+    session::{MessageList, PromptRequest, Session},
+};
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+use crate::{
+    agents,
+    extract::{Admin, Body, Viewer},
+    failure::Failure,
+    inbox::App,
+};
+
+const DEFAULT_LIMIT: u32 = 200;
+const MOST: u32 = 500;
+
+/// One session.
+#[utoipa::path(
+    get,
+    path = "/api/v1/sessions/{id}",
+    tag = "sessions",
+    params(("id" = String, Path, description = "The session")),
+    responses(
+        (status = 200, body = Session),
+        (status = 401, body = ErrorResponse),
+        (status = 403, body = ErrorResponse),
+        (status = 404, body = ErrorResponse),
+    ),
+    security(("bearer" = [])),
+)]
+pub(crate) async fn show(
+    State(app): State<App>,
+    _: Viewer,
+    Path(id): Path<String>,
+) -> Result<Json<Session>, Failure> {
+    match app.store.session(&id).await? {
+        Some((session, instance)) => Ok(Json(app.shown_session(session, instance.as_deref()))),
+        None => Err(Failure::not_found("session", &id)),
+    }
+}
+
+/// Which entries.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct After {
+    /// `next_after` of the page before.
+    #[serde(default)]
+    after: u64,
+    /// 1 to 500; 200 otherwise.
+    limit: Option<u32>,
+}
+
+/// A page of a session's transcript, oldest first.
+#[utoipa::path(
+    get,
+    path = "/api/v1/sessions/{id}/messages",
+    tag = "sessions",
+    params(("id" = String, Path, description = "The session"), After),
+    responses(
+        (status = 200, body = MessageList),
+        (status = 400, body = ErrorResponse),
+        (status = 401, body = ErrorResponse),
+        (status = 403, body = ErrorResponse),
+        (status = 404, body = ErrorResponse),
+    ),
+    security(("bearer" = [])),
+)]
+pub(crate) async fn messages(
+    State(app): State<App>,
+    _: Viewer,
+    Path(id): Path<String>,
+    wanted: Result<Query<After>, axum::extract::rejection::QueryRejection>,
+) -> Result<Json<MessageList>, Failure> {
+    let Query(After { after, limit }) = wanted.map_err(|error| Failure::bad_request(error.body_text()))?;
+    let limit = limit.unwrap_or(DEFAULT_LIMIT);
+    if !(1..=MOST).contains(&limit) {
+        return Err(Failure::bad_request(format!("'limit' is {limit}; it takes 1 to {MOST}")));
+    }
+    if app.store.session(&id).await?.is_none() {
+        return Err(Failure::not_found("session", &id));
+    }
+    let mut messages = app.store.messages(&id, after, limit + 1).await?;
+    let more = messages.len() > usize::try_from(limit).unwrap_or(usize::MAX);
+    messages.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+    let next_after = messages.last().map(|last| last.seq).filter(|_| more);
+    Ok(Json(MessageList { messages, next_after }))
+}
+
+/// Prompts a session's agent.
+#[utoipa::path(
+    post,
+    path = "/api/v1/sessions/{id}/prompt",
+    tag = "sessions",
+    params(("id" = String, Path, description = "The session")),
+    request_body = PromptRequest,
+    responses(
+        (status = 204, description = "the agent's process took it"),
+        (status = 400, body = ErrorResponse),
+        (status = 401, body = ErrorResponse),
+        (status = 403, body = ErrorResponse),
+        (status = 404, body = ErrorResponse),
+        (status = 503, body = ErrorResponse),
+        (status = 504, body = ErrorResponse),
+    ),
+    security(("bearer" = [])),
+)]
+pub(crate) async fn prompt(
+    State(app): State<App>,
+    Admin(_): Admin,
+    Path(id): Path<String>,
+    Body(PromptRequest { text }): Body<PromptRequest>,
+) -> Result<StatusCode, Failure> {
+    agents::prompt(&app, id, text).await.map(|()| StatusCode::NO_CONTENT)
+}
+
+/// Cancels a session's turn.
+#[utoipa::path(
+    post,
+    path = "/api/v1/sessions/{id}/cancel",
+    tag = "sessions",
+    params(("id" = String, Path, description = "The session")),
+    responses(
+        (status = 204, description = "the agent's process took it"),
+        (status = 401, body = ErrorResponse),
+        (status = 403, body = ErrorResponse),
+        (status = 404, body = ErrorResponse),
+        (status = 503, body = ErrorResponse),
+        (status = 504, body = ErrorResponse),
+    ),
+    security(("bearer" = [])),
+)]
+pub(crate) async fn cancel(
+    State(app): State<App>,
+    Admin(_): Admin,
+    Path(id): Path<String>,
+) -> Result<StatusCode, Failure> {
+    agents::cancel(&app, id).await.map(|()| StatusCode::NO_CONTENT)
+}

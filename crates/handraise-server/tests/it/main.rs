@@ -1,0 +1,18 @@
+//! The inbox over real sockets: HTTP, event streams, and a scripted holder on a real WebSocket.
+
+#[cfg(test)]
+mod access;
+#[cfg(test)]
+mod answers;
+#[cfg(test)]
+mod contract;
+#[cfg(test)]
+mod holders;
+#[cfg(test)]
+mod live;
+#[cfg(test)]
+mod rig;
+#[cfg(test)]
+mod sessions;
+#[cfg(test)]
+mod time;
