@@ -1,5 +1,7 @@
 //! `session/request_permission`: one question with one choice per option, and the outcome for every end.
 
+use std::collections::HashMap;
+
 use handraise_core::Choice;
 use handraise_core::form::{Content, Form, PERMISSION, Refusal};
 use serde_json::{Map, Value, json};
@@ -68,21 +70,22 @@ pub fn read(params: &Value) -> Result<Permission, Unaskable> {
     if options.len() > MAX_OPTIONS {
         return Err(Unaskable::TooManyOptions { found: options.len() });
     }
-    let choices = options.iter().filter_map(Value::as_object).filter_map(choice).collect();
+    let options = pickable(options);
     let tool_call = params.get("toolCall").and_then(Value::as_object);
     Ok(Permission {
         session_id: session_id.to_owned(),
         tool_call_id: tool_call.and_then(|call| id(call, "toolCallId")).map(str::to_owned),
         message: tool_call.map_or_else(|| UNSAID.to_owned(), message),
-        form: Form::permission("Answer", choices)?,
-        single_use: of_kind(options, &["allow_once", "reject_once"]).map(str::to_owned).collect(),
-        outcomes: outcomes(options),
+        form: Form::permission("Answer", options.iter().map(choice).collect())?,
+        single_use: of_kind(&options, &["allow_once", "reject_once"]).map(str::to_owned).collect(),
+        outcomes: outcomes(&options),
     })
 }
 
 /// What is sent at each end of a request, whatever else is wrong with it.
 pub fn outcomes_of(params: &Value) -> Outcomes {
-    params.get("options").and_then(Value::as_array).map(|options| outcomes(options)).unwrap_or_default()
+    let options = params.get("options").and_then(Value::as_array);
+    options.map(|options| outcomes(&pickable(options))).unwrap_or_default()
 }
 
 impl Outcomes {
@@ -109,26 +112,49 @@ fn select(option: &str) -> Value {
     json!({ "outcome": { "outcome": "selected", "optionId": option } })
 }
 
-fn outcomes(options: &[Value]) -> Outcomes {
+fn outcomes(options: &[Pickable<'_>]) -> Outcomes {
     Outcomes { reject_once: of_kind(options, &["reject_once"]).next().map(str::to_owned) }
 }
 
-/// The ids of the options of some kinds, as far as they could also be picked.
-fn of_kind<'a>(options: &'a [Value], kinds: &'a [&'a str]) -> impl Iterator<Item = &'a str> {
-    options.iter().filter_map(Value::as_object).filter_map(move |option| {
-        let kind = option.get("kind")?.as_str()?;
-        kinds.contains(&kind).then(|| id(option, "optionId"))?
-    })
+/// An option that can be picked.
+struct Pickable<'a> {
+    id: &'a str,
+    name: Option<&'a str>,
+    /// What it does, by the agent's word.
+    kind: Option<&'a str>,
 }
 
-fn choice(option: &Map<String, Value>) -> Option<Choice> {
-    let value = id(option, "optionId")?;
-    Some(Choice {
-        value: value.to_owned(),
-        label: cut(words(option, "name").unwrap_or(value), MAX_NAME_BYTES),
-        description: Some(kind(option.get("kind").and_then(Value::as_str))),
+/// The options that have an id, each id once. Where one id is of two kinds, nobody can tell what picking it does: it
+/// has no kind then, so that a skip never picks it, nor a batch.
+fn pickable(options: &[Value]) -> Vec<Pickable<'_>> {
+    let mut found: Vec<Pickable<'_>> = Vec::new();
+    let mut places = HashMap::new();
+    for option in options.iter().filter_map(Value::as_object) {
+        let Some(id) = id(option, "optionId") else { continue };
+        let kind = option.get("kind").and_then(Value::as_str);
+        let at = *places.entry(id).or_insert(found.len());
+        match found.get_mut(at) {
+            Some(before) => before.kind = before.kind.filter(|before| kind == Some(before)),
+            None => found.push(Pickable { id, name: words(option, "name"), kind }),
+        }
+    }
+    found
+}
+
+fn of_kind<'a>(options: &'a [Pickable<'_>], kinds: &'a [&'a str]) -> impl Iterator<Item = &'a str> {
+    options
+        .iter()
+        .filter(|option| option.kind.is_some_and(|kind| kinds.contains(&kind)))
+        .map(|option| option.id)
+}
+
+fn choice(option: &Pickable<'_>) -> Choice {
+    Choice {
+        value: option.id.to_owned(),
+        label: cut(option.name.unwrap_or(option.id), MAX_NAME_BYTES),
+        description: Some(kind(option.kind)),
         preview: None,
-    })
+    }
 }
 
 /// Our own word for what an option does: the label is the agent's and may say anything.
@@ -222,7 +248,7 @@ mod tests {
                 {"optionId": "never", "name": "Never", "kind": "reject_always"},
                 {"optionId": "odd", "name": "Odd", "kind": "allow_on_tuesdays"},
                 {"optionId": "plain", "name": ""},
-                {"optionId": "ok", "name": "again"},
+                {"optionId": "ok", "name": "again", "kind": "allow_once"},
                 {"name": "no id"},
             ],
         })
@@ -285,6 +311,21 @@ mod tests {
         assert_eq!(skipped(&["allow_once", "reject_always", "reject_once"]), rejected);
         assert_eq!(skipped(&["allow_once", "reject_always"]), cancelled());
         assert_eq!(cancelled().to_string(), r#"{"outcome":{"outcome":"cancelled"}}"#);
+    }
+
+    #[test]
+    fn s44_an_id_of_two_kinds_is_never_picked_for_a_human() {
+        for kinds in
+            [["reject_once", "allow_once"], ["allow_once", "reject_once"], ["allow_always", "allow_once"]]
+        {
+            let options = kinds.map(|kind| json!({"optionId": "x", "name": "Reject", "kind": kind}));
+            let request = json!({"sessionId": "s", "options": options});
+            let permission = read(&request).unwrap();
+            assert_eq!(permission.form.questions()[0].choices.len(), 1);
+            assert_eq!(permission.single_use, [""; 0], "{kinds:?}");
+            assert_eq!(permission.outcomes.skipped(), cancelled(), "{kinds:?}");
+            assert_eq!(outcomes_of(&request).skipped(), cancelled(), "{kinds:?}");
+        }
     }
 
     #[test]

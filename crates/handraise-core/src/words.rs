@@ -24,17 +24,19 @@ macro_rules! vocabulary {
         }
 
         impl std::str::FromStr for $name {
-            type Err = UnknownWord;
+            type Err = $crate::words::UnknownWord;
 
-            fn from_str(word: &str) -> Result<Self, UnknownWord> {
+            fn from_str(word: &str) -> Result<Self, Self::Err> {
                 match word {
                     $($word => Ok(Self::$variant),)+
-                    _ => Err(UnknownWord { vocabulary: stringify!($name) }),
+                    _ => Err($crate::words::UnknownWord { vocabulary: stringify!($name) }),
                 }
             }
         }
     };
 }
+
+pub(crate) use vocabulary;
 
 /// A word that a vocabulary does not have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

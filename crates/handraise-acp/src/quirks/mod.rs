@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 
 pub use version::Version;
 
-use crate::read::{id, words};
+use crate::read::id;
 
 /// An agent that was measured; also a closed set of labels for counters (S39).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -88,12 +88,9 @@ impl Quirks {
     /// Whether the answer to a request is taken after the prompt around it ended.
     pub fn outlives_prompt(&self, params: &Map<String, Value>) -> bool {
         let Some((path, word)) = self.asynchronous else { return false };
-        let Some((last, parents)) = path.split_last() else { return false };
-        let mut map = params.get("_meta").and_then(Value::as_object);
-        for key in parents {
-            map = map.and_then(|map| map.get(*key)).and_then(Value::as_object);
-        }
-        map.and_then(|map| words(map, last)) == Some(word)
+        let said =
+            params.get("_meta").and_then(|meta| path.iter().try_fold(meta, |value, key| value.get(*key)));
+        said.and_then(Value::as_str) == Some(word)
     }
 }
 

@@ -4,7 +4,9 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
+use super::choices::FEW;
 use super::limits::{MAX_CONTENT_BYTES, content_fits};
+use super::number::NoInteger;
 use super::refusal::shorten;
 use super::rules::{AnswerError, AnswerRules, Rule};
 use super::{Content, Field, Form, TextTo, format, number, pattern};
@@ -13,8 +15,6 @@ use crate::words::{Companion, Kind};
 
 /// More broken rules than this are not listed.
 const MAX_ERRORS: usize = 256;
-/// Below this many entries looking through all of them is quicker than hashing.
-const FEW: usize = 16;
 
 /// See [`Form::answer`].
 pub(super) fn answer(
@@ -77,7 +77,10 @@ fn pair<'a>(form: &Form, answers: &'a [Answer], errors: &mut Vec<AnswerError>) -
             Some(Some(_)) => (Rule::DuplicateAnswer, "This question is answered twice in one submission."),
             None => (Rule::UnknownQuestion, "This ask has no question with this id."),
         };
-        let question_id = shorten(&answer.question_id);
+        let question_id = match rule {
+            Rule::UnknownQuestion => shorten(&answer.question_id),
+            _ => answer.question_id.clone(),
+        };
         errors.push(AnswerError { question_id, rule, message: message.to_owned() });
         if errors.len() >= MAX_ERRORS {
             break;
@@ -250,19 +253,21 @@ impl Check<'_> {
     fn number(&self, text: &str, errors: &mut Vec<AnswerError>) -> Option<serde_json::Number> {
         let Constraints { minimum, maximum, .. } = &self.question.constraints;
         let said = self.said(text);
-        let Some(number) = number::parse(text) else {
-            let message = format!("{said} is not a number. Write it like 30 or 2.5.");
-            errors.push(self.broken(Rule::NotANumber, message));
-            return None;
+        let read = match self.question.kind {
+            Kind::Integer => number::parse_integer(text),
+            _ => number::parse(text).ok_or(NoInteger::Syntax),
         };
-        let number = if self.question.kind == Kind::Integer {
-            let Some(integer) = number::to_integer(&number) else {
-                errors.push(self.broken(Rule::NotAnInteger, format!("{said} is not a whole number.")));
+        let number = match read {
+            Ok(number) => number,
+            Err(why) => {
+                let (rule, what) = match why {
+                    NoInteger::Syntax => (Rule::NotANumber, "not a number. Write it like 30 or 2.5."),
+                    NoInteger::Fraction => (Rule::NotAnInteger, "not a whole number."),
+                    NoInteger::TooLarge => (Rule::NotANumber, "too large to be sent exactly."),
+                };
+                errors.push(self.broken(rule, format!("{said} is {what}")));
                 return None;
-            };
-            integer
-        } else {
-            number
+            }
         };
         let broken = match (minimum, maximum) {
             (Some(least), _) if number::compare(&number, least).is_lt() => {

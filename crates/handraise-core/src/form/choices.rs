@@ -20,7 +20,7 @@ pub(super) struct Choices {
 }
 
 /// Below this many entries looking through all of them is quicker than hashing.
-const FEW: usize = 16;
+pub(super) const FEW: usize = 16;
 
 /// Reads the choices in array order. Entries without a const that the type takes, and later duplicates, are left
 /// out (form.md).

@@ -16,7 +16,7 @@ pub(super) fn compile(source: &str) -> Option<Regex> {
     if source.len() > MAX_PATTERN_BYTES {
         return None;
     }
-    RegexBuilder::new(&translate(source))
+    RegexBuilder::new(&translate(source)?)
         .size_limit(COMPILED_BYTES)
         .dfa_size_limit(COMPILED_BYTES)
         .nest_limit(32)
@@ -28,25 +28,25 @@ pub(super) fn compile(source: &str) -> Option<Regex> {
 const SPACE: &str =
     r"\t\n\x0B\x0C\r \u{A0}\u{1680}\u{2000}-\u{200A}\u{2028}\u{2029}\u{202F}\u{205F}\u{3000}\u{FEFF}";
 
-fn translate(source: &str) -> String {
+/// The same pattern in our engine's language; `None` where the two differ and neither can say the other.
+fn translate(source: &str) -> Option<String> {
     let mut out = String::with_capacity(source.len() + 16);
     let mut in_class = false;
     let mut chars = source.chars().peekable();
     while let Some(c) = chars.next() {
         match c {
-            '\\' => escape(chars.next(), in_class, &mut out),
+            '\\' => escape(chars.next()?, in_class, &mut out)?,
             '.' if !in_class => out.push_str(r"[^\n\r\u{2028}\u{2029}]"),
             '[' if in_class => out.push_str(r"\["),
             '[' => {
                 in_class = true;
                 out.push('[');
-                if chars.peek() == Some(&'^') {
-                    chars.next();
+                if chars.next_if_eq(&'^').is_some() {
                     out.push('^');
                 }
-                // `[]` takes nothing in JavaScript and a literal bracket here: refuse to guess.
+                // `[]` takes nothing and `[^]` anything in JavaScript; here the bracket would be a member.
                 if chars.peek() == Some(&']') {
-                    out.push('[');
+                    return None;
                 }
             }
             ']' => {
@@ -58,37 +58,39 @@ fn translate(source: &str) -> String {
                 out.push('\\');
                 out.push(c);
             }
+            '-' if in_class && chars.peek() == Some(&'-') => return None,
             _ => out.push(c),
         }
     }
-    out
+    Some(out)
 }
 
-fn escape(escaped: Option<char>, in_class: bool, out: &mut String) {
+fn escape(escaped: char, in_class: bool, out: &mut String) -> Option<()> {
     let class = match escaped {
-        Some('d' | 'D') => "0-9",
-        Some('w' | 'W') => "0-9A-Za-z_",
-        Some('s' | 'S') => SPACE,
-        Some('b') if !in_class => {
+        'd' | 'D' => "0-9",
+        'w' | 'W' => "0-9A-Za-z_",
+        's' | 'S' => SPACE,
+        'b' if !in_class => {
             out.push_str(r"(?-u:\b)");
-            return;
+            return Some(());
         }
-        Some(other) => {
+        // Letters themselves, or nothing, in JavaScript; anchors and a bell here. `\B` has no twin in text.
+        'A' | 'B' | 'a' | 'z' => return None,
+        // Word boundaries here.
+        '<' | '>' => {
+            out.push(escaped);
+            return Some(());
+        }
+        other => {
             out.push('\\');
             out.push(other);
-            return;
-        }
-        None => {
-            out.push('\\');
-            return;
+            return Some(());
         }
     };
-    let negated = matches!(escaped, Some('D' | 'W' | 'S'));
-    match (in_class, negated) {
-        (true, false) => out.push_str(class),
-        (_, true) => out.extend(["[^", class, "]"]),
-        (false, false) => out.extend(["[", class, "]"]),
-    }
+    // A class of its own also within one: a `-` behind it is then no range.
+    let begins = if escaped.is_ascii_uppercase() { "[^" } else { "[" };
+    out.extend([begins, class, "]"]);
+    Some(())
 }
 
 #[cfg(test)]
@@ -121,8 +123,23 @@ mod tests {
         assert!(compile(&"a".repeat(1024)).is_some());
         assert!(compile(&"a".repeat(1025)).is_none());
         assert!(compile(r"((((a{9}){9}){9}){9}){9}").is_none());
-        for unknown in [r"a(?=b)", r"(a)\1", "(", "[]", "[z-a]", r"\"] {
+        for unknown in [r"a(?=b)", r"(a)\1", "(", "[z-a]", r"\"] {
             assert!(compile(unknown).is_none(), "{unknown}");
+        }
+    }
+
+    #[test]
+    fn a_hyphen_behind_a_class_is_a_hyphen() {
+        assert!(matches(r"^[\w-\.]+@([\w-]+\.)+[\w-]{2,4}$", "first-last@sub.example.org"));
+        assert!(matches(r"^[\w-~]+$", "a-~") && !matches(r"^[\w-~]+$", "{"));
+        assert!(matches(r"^[\s-x]+$", " -x"));
+    }
+
+    #[test]
+    fn what_only_our_engine_means_is_rewritten_or_refused() {
+        assert!(matches(r"^\<a\>$", "<a>"));
+        for ours in [r"\Aa", r"a\z", r"\a", r"\Ba", "[]", "[^]", "[]a]b]", "[!--a]", "[+--]"] {
+            assert!(compile(ours).is_none(), "{ours}");
         }
     }
 

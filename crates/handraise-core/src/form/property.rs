@@ -222,12 +222,8 @@ fn listed_items(items: &Map<String, Value>) -> Option<Listed<'_>> {
 
 /// The value that a path leads to.
 pub(super) fn at<'a>(meta: &'a Map<String, Value>, path: &[&str]) -> Option<&'a Value> {
-    let (last, parents) = path.split_last()?;
-    let mut map = meta;
-    for key in parents {
-        map = map.get(*key)?.as_object()?;
-    }
-    map.get(*last)
+    let (first, rest) = path.split_first()?;
+    rest.iter().try_fold(meta.get(*first)?, |value, key| value.get(*key))
 }
 
 /// A text that says something.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::words::Source;
+use crate::words::{Source, vocabulary};
 
 /// What a source allows in a submission (F3, F6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,106 +28,49 @@ impl AnswerRules {
     }
 }
 
-/// The rule that an answer broke; a stable word on the wire.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Rule {
-    /// No question has this id.
-    UnknownQuestion,
-    /// One question is answered twice in a submission.
-    DuplicateAnswer,
-    /// The selection is none of the choices.
-    NotAChoice,
-    /// More than one selection where one is taken.
-    OneSelection,
-    /// One choice is selected twice.
-    DuplicateSelection,
-    /// Neither `true` nor `false`.
-    NotABoolean,
-    /// Not a number as JSON writes it, or beyond what can be sent.
-    NotANumber,
-    /// A number with a fraction where none is taken.
-    NotAnInteger,
-    /// Below the least number.
-    Minimum,
-    /// Above the greatest number.
-    Maximum,
-    /// Shorter than the shortest text.
-    MinLength,
-    /// Longer than the longest text.
-    MaxLength,
-    /// No match of the pattern.
-    Pattern,
-    /// Not of the format.
-    Format,
-    /// Fewer selections than the fewest.
-    MinItems,
-    /// More selections than the most.
-    MaxItems,
-    /// Unanswered, but must be answered.
-    Required,
-    /// Text and a selection where only one of them is taken.
-    TextWithSelection,
-    /// Text where only a selection is taken.
-    NoText,
-    /// All answers together are too large.
-    TooLarge,
-}
-
-impl Rule {
-    /// Every rule.
-    pub const ALL: &'static [Self] = &[
-        Self::UnknownQuestion,
-        Self::DuplicateAnswer,
-        Self::NotAChoice,
-        Self::OneSelection,
-        Self::DuplicateSelection,
-        Self::NotABoolean,
-        Self::NotANumber,
-        Self::NotAnInteger,
-        Self::Minimum,
-        Self::Maximum,
-        Self::MinLength,
-        Self::MaxLength,
-        Self::Pattern,
-        Self::Format,
-        Self::MinItems,
-        Self::MaxItems,
-        Self::Required,
-        Self::TextWithSelection,
-        Self::NoText,
-        Self::TooLarge,
-    ];
-
-    /// The word on the wire.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::UnknownQuestion => "unknown_question",
-            Self::DuplicateAnswer => "duplicate_answer",
-            Self::NotAChoice => "not_a_choice",
-            Self::OneSelection => "one_selection",
-            Self::DuplicateSelection => "duplicate_selection",
-            Self::NotABoolean => "not_a_boolean",
-            Self::NotANumber => "not_a_number",
-            Self::NotAnInteger => "not_an_integer",
-            Self::Minimum => "minimum",
-            Self::Maximum => "maximum",
-            Self::MinLength => "min_length",
-            Self::MaxLength => "max_length",
-            Self::Pattern => "pattern",
-            Self::Format => "format",
-            Self::MinItems => "min_items",
-            Self::MaxItems => "max_items",
-            Self::Required => "required",
-            Self::TextWithSelection => "text_with_selection",
-            Self::NoText => "no_text",
-            Self::TooLarge => "too_large",
-        }
-    }
-}
-
-impl fmt::Display for Rule {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
+vocabulary! {
+    /// The rule that an answer broke; a stable word on the wire.
+    Rule {
+        /// No question has this id.
+        UnknownQuestion = "unknown_question",
+        /// One question is answered twice in a submission.
+        DuplicateAnswer = "duplicate_answer",
+        /// The selection is none of the choices.
+        NotAChoice = "not_a_choice",
+        /// More than one selection where one is taken.
+        OneSelection = "one_selection",
+        /// One choice is selected twice.
+        DuplicateSelection = "duplicate_selection",
+        /// Neither `true` nor `false`.
+        NotABoolean = "not_a_boolean",
+        /// Not a number as JSON writes it, or beyond what can be sent.
+        NotANumber = "not_a_number",
+        /// A number with a fraction where none is taken.
+        NotAnInteger = "not_an_integer",
+        /// Below the least number.
+        Minimum = "minimum",
+        /// Above the greatest number.
+        Maximum = "maximum",
+        /// Shorter than the shortest text.
+        MinLength = "min_length",
+        /// Longer than the longest text.
+        MaxLength = "max_length",
+        /// No match of the pattern.
+        Pattern = "pattern",
+        /// Not of the format.
+        Format = "format",
+        /// Fewer selections than the fewest.
+        MinItems = "min_items",
+        /// More selections than the most.
+        MaxItems = "max_items",
+        /// Unanswered, but must be answered.
+        Required = "required",
+        /// Text and a selection where only one of them is taken.
+        TextWithSelection = "text_with_selection",
+        /// Text where only a selection is taken.
+        NoText = "no_text",
+        /// All answers together are too large.
+        TooLarge = "too_large",
     }
 }
 

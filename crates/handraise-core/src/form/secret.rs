@@ -14,7 +14,7 @@ fn says_secret(text: &str) -> bool {
         if contains_any(word, ALWAYS)
             || is_any(word, WORDS)
             || (ends_with(word, "token") && !is_any(next, COUNTS))
-            || (is_any(next, &["key"]) && is_any(word, KEYS))
+            || (is_any(next, &["key", "keys"]) && is_any(word, KEYS))
         {
             return true;
         }
@@ -26,7 +26,7 @@ fn says_secret(text: &str) -> bool {
 const ALWAYS: &[&str] =
     &["password", "passwd", "passphrase", "passcode", "apikey", "secretkey", "privatekey"];
 /// These stand alone.
-const WORDS: &[&str] = &["pwd", "secret", "credential", "credentials", "otp", "cvv", "cvc"];
+const WORDS: &[&str] = &["pwd", "secret", "secrets", "credential", "credentials", "otp", "cvv", "cvc"];
 /// Before the word `key`.
 const KEYS: &[&str] = &["api", "access", "private", "signing", "encryption", "license"];
 /// After `token` they make it a matter of counting.
@@ -107,6 +107,8 @@ mod tests {
             "client_secret",
             "privateKey",
             "passphrase",
+            "api_keys",
+            "secrets",
         ] {
             assert!(looks_secret(key, None, None), "{key}");
         }

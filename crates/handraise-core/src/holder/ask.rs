@@ -17,7 +17,7 @@ pub struct NewAsk {
     pub id: AskId,
     /// Where it comes from.
     pub source: Source,
-    /// The session it belongs to, for the limits and for [`Engine::end_session`].
+    /// The session it belongs to, for the limits and for [`Engine::end_session`](super::Engine::end_session).
     pub session: Option<String>,
     /// What is announced. Immutable (S9).
     pub announcement: Arc<str>,
@@ -62,13 +62,16 @@ impl Verdict {
     const MAX_ERRORS: usize = 256;
     const MAX_ERROR_BYTES: usize = 256 * 1024;
 
-    /// Refused, for at most as many reasons as a verdict holds.
+    /// Refused, for at most as many reasons as a verdict holds, and for one at least.
     pub(super) fn invalid(mut errors: Vec<AnswerError>) -> Self {
         errors.truncate(Self::MAX_ERRORS);
         let mut bytes = 0;
+        let mut kept = 0;
         errors.retain(|error| {
             bytes += error.question_id.len() + error.message.len();
-            bytes <= Self::MAX_ERROR_BYTES
+            let keeps = kept == 0 || bytes <= Self::MAX_ERROR_BYTES;
+            kept += usize::from(keeps);
+            keeps
         });
         Self::Invalid(errors)
     }

@@ -2,6 +2,7 @@
 
 mod companions;
 mod content;
+mod hostile;
 mod mapping;
 mod properties;
 mod validation;
