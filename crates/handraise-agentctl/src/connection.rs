@@ -3,13 +3,14 @@
 //! The frames go to the protocol crate through its `Channel`, one parse per line. Its `Lines` would answer -32700 to
 //! every line of noise, and would queue without bound.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use agent_client_protocol::{Channel, RawJsonRpcMessage, TransportFrame};
 use futures_util::StreamExt as _;
 use handraise_transport::{
     escape,
     lines::{Line, Lines, LinesError, MAX_PROTOCOL_LINE},
+    surrogates,
 };
 use tokio::{
     io::{AsyncRead, AsyncWrite, AsyncWriteExt as _},
@@ -105,6 +106,13 @@ fn parse(line: &Line) -> Option<RawJsonRpcMessage> {
     if !text.trim_start().starts_with('{') {
         return None;
     }
+    message(text).or_else(|| match surrogates::mended(text) {
+        Cow::Borrowed(_) => None,
+        Cow::Owned(mended) => message(&mended),
+    })
+}
+
+fn message(text: &str) -> Option<RawJsonRpcMessage> {
     match TransportFrame::parse_json(text) {
         TransportFrame::Single(message) => Some(message),
         _ => None,
@@ -148,4 +156,20 @@ async fn write(
         link.written(bytes);
     }
     let _ = to_agent.shutdown().await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_request_with_half_a_character_in_it_is_read() {
+        let text =
+            br#"{"jsonrpc":"2.0","id":1,"method":"elicitation/create","params":{"message":"cut \ud83d"}}"#;
+        let line = Lines::new(&text[..], 1024).next().await.unwrap().unwrap();
+        let Some(RawJsonRpcMessage::Request(request)) = parse(&line) else { panic!("a request") };
+        assert!(serde_json::to_string(&request).unwrap().contains("cut \u{fffd}"));
+        let noise = Lines::new(&b"{\"\\ud83d"[..], 1024).next().await.unwrap().unwrap();
+        assert!(parse(&noise).is_none());
+    }
 }

@@ -10,3 +10,4 @@ pub mod ids;
 pub mod lines;
 pub mod spawn;
 pub mod supervise;
+pub mod surrogates;

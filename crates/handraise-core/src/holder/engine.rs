@@ -136,7 +136,8 @@ impl Engine {
     fn admit(&mut self, ask: &NewAsk) -> Result<(), Refused> {
         let limits = self.limits;
         let bytes = ask.announcement.len();
-        let of_session = ask.session.as_ref().and_then(|session| self.sessions.get(session));
+        let in_session = |name| self.sessions.get(name).map_or(0, |session| session.open.len());
+        let session_limit = limits.session_open_asks as usize;
         if self.is_shut {
             Err(Refused::ShuttingDown)
         } else if self.open.contains_key(&ask.id) || self.ledger.get(&ask.id).is_some() {
@@ -147,7 +148,7 @@ impl Engine {
             Err(Refused::OpenAsks)
         } else if self.open_bytes + bytes as u64 > limits.open_bytes {
             Err(Refused::OpenBytes)
-        } else if of_session.is_some_and(|session| session.open.len() >= limits.session_open_asks as usize) {
+        } else if ask.session.as_ref().is_some_and(|name| in_session(name) >= session_limit) {
             Err(Refused::SessionOpenAsks)
         } else if !self.rate.try_take(self.now, limits.asks_per_second) {
             Err(Refused::Rate)

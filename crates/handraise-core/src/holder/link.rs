@@ -148,7 +148,8 @@ impl Link {
     }
 
     fn part_with_room(&mut self, room: &mut usize, bytes: usize, part_bytes: usize) -> Option<&mut Part> {
-        if *room < bytes {
+        // An announcement may be as large as a part, without what is written around it: it has one for itself.
+        if *room < bytes && *room < part_bytes {
             self.parts.push_back(Part::default());
             *room = part_bytes;
         }

@@ -19,6 +19,8 @@ mod link;
 mod settlement;
 
 #[cfg(test)]
+mod hostile;
+#[cfg(test)]
 mod model;
 #[cfg(test)]
 mod tests;
