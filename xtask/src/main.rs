@@ -3,6 +3,8 @@
 //! Everything that CI does is `cargo xtask test`; nothing lives only in CI. This crate depends on nothing of the
 //! product but its settings registry, so that it builds in seconds and still runs when the product does not.
 
+mod bench;
+mod clock;
 mod commands;
 mod demo;
 mod generate;
@@ -42,6 +44,8 @@ enum Command {
     },
     /// Builds the page into the server crate.
     Ui,
+    /// Measures the product against a bare baseline in the same run.
+    Bench(bench::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -62,5 +66,6 @@ fn run(command: &Command) -> anyhow::Result<()> {
         Command::Tidy => tidy::run(&project),
         Command::Generate { check } => generate::run(&project, *check),
         Command::Ui => page::build(&project),
+        Command::Bench(arguments) => bench::run(&project, arguments),
     }
 }

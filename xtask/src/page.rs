@@ -1,6 +1,9 @@
 //! Building the page, and what npm needs for it.
 
+use std::path::Path;
+
 use anyhow::{Context as _, bail};
+use serde_json::Value;
 
 use crate::{
     commands::{Run, find_program},
@@ -31,18 +34,40 @@ pub(crate) fn build(project: &Project) -> anyhow::Result<()> {
     Run::npm(project, &["run", "--silent", "build"]).succeed()
 }
 
-/// Installs the page's packages, unless the lockfile has not changed since.
+/// Installs the page's packages as its lockfile says, unless that was done before.
+///
+/// `npm ci` would do the same, but refuses a lockfile in which an optional package for another system is missing
+/// because a registry does not have it.
 pub(crate) fn install(project: &Project) -> anyhow::Result<()> {
-    let lock = project.root.join("ui/package-lock.json");
-    let stamp = project.root.join("ui/node_modules/.installed-from");
-    let wanted = std::fs::read(&lock).with_context(|| format!("cannot read {}", lock.display()))?;
-    if std::fs::read(&stamp).is_ok_and(|installed| installed == wanted) {
+    let folder = project.root.join("ui");
+    let lock = read(&folder.join("package-lock.json"))?;
+    check_lock(&read(&folder.join("package.json"))?, &lock)?;
+    let stamp = folder.join("node_modules/.installed-from");
+    if std::fs::read_to_string(&stamp).is_ok_and(|installed| installed == lock) {
         return Ok(());
     }
     say("installing the page's packages");
     // Packages must not run scripts of theirs on the machine of whoever builds.
-    Run::npm(project, &["ci", "--ignore-scripts", "--no-audit", "--no-fund"]).succeed()?;
-    std::fs::write(&stamp, wanted).with_context(|| format!("cannot write {}", stamp.display()))
+    Run::npm(project, &["install", "--no-save", "--ignore-scripts", "--no-audit", "--no-fund"]).succeed()?;
+    std::fs::write(&stamp, lock).with_context(|| format!("cannot write {}", stamp.display()))
+}
+
+fn read(path: &Path) -> anyhow::Result<String> {
+    std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
+}
+
+/// Refuses a lockfile that was made for other packages.
+fn check_lock(manifest: &str, lock: &str) -> anyhow::Result<()> {
+    let manifest: Value = serde_json::from_str(manifest).context("ui/package.json")?;
+    let lock: Value = serde_json::from_str(lock).context("ui/package-lock.json")?;
+    for kind in ["dependencies", "devDependencies"] {
+        if manifest[kind] != lock["packages"][""][kind] {
+            bail!(
+                "ui/package-lock.json is not of ui/package.json; run `npm install` in ui and commit the lockfile"
+            );
+        }
+    }
+    Ok(())
 }
 
 fn node_version(project: &Project) -> anyhow::Result<(u32, u32)> {
@@ -58,6 +83,13 @@ fn parse_version(text: &str) -> Option<(u32, u32)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_lockfile_of_other_packages_is_refused() {
+        let manifest = r#"{"dependencies": {"a": "1"}}"#;
+        assert!(check_lock(manifest, r#"{"packages": {"": {"dependencies": {"a": "1"}}}}"#).is_ok());
+        assert!(check_lock(manifest, r#"{"packages": {"": {"dependencies": {"a": "2"}}}}"#).is_err());
+    }
 
     #[test]
     fn node_says_its_version() {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Context as _, bail};
 
 use crate::{
+    clock,
     commands::{Run, find_program, target_directory},
     generate, page,
     project::{Project, say},
@@ -112,9 +113,9 @@ fn browser(project: &Project) -> anyhow::Result<PathBuf> {
 impl Report {
     fn step(&mut self, name: &str, step: impl FnOnce() -> anyhow::Result<()>) -> anyhow::Result<()> {
         say(&format!("==> {name}"));
-        let start = monotonic_millis();
+        let start = clock::now();
         let outcome = step();
-        self.steps.push((name.to_owned(), monotonic_millis().saturating_sub(start)));
+        self.steps.push((name.to_owned(), clock::since(start) / 1_000_000));
         outcome.with_context(|| name.to_owned())
     }
 
@@ -134,9 +135,4 @@ impl Report {
         }
         say(&format!("{} steps in {} s, {} skipped", self.steps.len(), total / 1000, self.skipped.len()));
     }
-}
-
-fn monotonic_millis() -> u64 {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    u64::try_from(now.tv_sec).unwrap_or(0) * 1000 + u64::try_from(now.tv_nsec).unwrap_or(0) / 1_000_000
 }

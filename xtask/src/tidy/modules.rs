@@ -66,7 +66,8 @@ fn check_test_modules(files: &[SourceFile]) -> Vec<String> {
     let mut complaints = Vec::new();
     for file in files.iter().filter(|file| extension(&file.path) == "rs") {
         let Some((crate_folder, below)) = file.path.split_once("/tests/") else { continue };
-        if crate_folder.contains("/src") {
+        // `tests/bin` holds programs that tests run.
+        if crate_folder.contains("/src") || below.starts_with("bin/") {
             continue;
         }
         let Some(below) = below.strip_prefix("it/") else {

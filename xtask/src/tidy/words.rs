@@ -58,6 +58,7 @@ fn check_variables(file: &SourceFile) -> Vec<String> {
         || file.path == WITHHOLDS
         || file.path.starts_with("xtask/")
         || file.path.contains("/tests/")
+        || file.path.contains("/examples/")
         || file.path.ends_with("/tests.rs");
     if is_exempt {
         return Vec::new();

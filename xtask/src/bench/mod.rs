@@ -1,0 +1,39 @@
+//! `cargo xtask bench`: speed as ratios to a bare baseline, measured in the same run.
+//!
+//! The numbers of one machine mean little; the ratio between two things measured in turns on it means more.
+
+mod agent;
+mod http;
+mod inbox;
+mod samples;
+
+use clap::{Args, Subcommand};
+
+use crate::project::Project;
+
+/// What to measure.
+#[derive(Args)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    subject: Subject,
+}
+
+#[derive(Subcommand)]
+enum Subject {
+    /// From an operator's submission to the frame at the agent, with many open asks; and how long `up` takes to be ready.
+    Inbox(inbox::Arguments),
+    /// The agent of the measurement, started by `handraise agent`.
+    #[command(hide = true)]
+    Agent(agent::Arguments),
+    /// The bare program of the baseline.
+    #[command(hide = true)]
+    Relay(agent::RelayArguments),
+}
+
+pub(crate) fn run(project: &Project, arguments: &Arguments) -> anyhow::Result<()> {
+    match &arguments.subject {
+        Subject::Inbox(arguments) => inbox::run(project, arguments),
+        Subject::Agent(arguments) => agent::run(arguments),
+        Subject::Relay(arguments) => agent::relay(arguments),
+    }
+}
