@@ -74,33 +74,6 @@ pub struct LoginResponse {
     pub name: String,
 }
 
-/// `inbox.json` in the data directory (mode 0600): how this machine's holders and commands find a running inbox.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct InboxFile {
-    /// Where browsers reach it.
-    pub url: String,
-    /// The socket for holders and commands.
-    pub socket: std::path::PathBuf,
-    /// A token of scope `holder`.
-    pub holder_token: String,
-    /// A token of scope `admin`, named `local`.
-    pub admin_token: String,
-}
-
-impl InboxFile {
-    /// Its name in the data directory.
-    pub const NAME: &str = "inbox.json";
-}
-
-impl std::fmt::Debug for InboxFile {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("InboxFile")
-            .field("url", &self.url)
-            .field("socket", &self.socket)
-            .finish_non_exhaustive()
-    }
-}
-
 /// A token without its secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Token {

@@ -105,6 +105,15 @@ impl Store {
         Ok((store, run))
     }
 
+    /// Opens the database in `data_dir` like [`open`](Self::open), but takes no rows of an earlier run over: for
+    /// tokens and checks, beside a running inbox or without one.
+    ///
+    /// # Errors
+    /// When the directory is open to other users, the file cannot be used, or it was written by a newer handraise.
+    pub async fn open_aside(data_dir: &Path) -> Result<Self, StoreError> {
+        Ok(Self::Sqlite(Sqlite::open(data_dir).await?))
+    }
+
     /// Whether the database answers.
     ///
     /// # Errors

@@ -40,13 +40,18 @@ impl Escaped<'_> {
         if matches!(c, '\n' | '\t') {
             return !self.keeps_lines;
         }
-        c.is_control() || is_bidi_control(c)
+        is_hazardous(c)
     }
 }
 
-/// Characters that reorder or hide what follows them.
-fn is_bidi_control(c: char) -> bool {
-    matches!(c, '\u{061C}' | '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
+/// Whether a character may do something else than appear: controls, line and paragraph separators, and what reorders
+/// or hides what follows.
+pub fn is_hazardous(c: char) -> bool {
+    c.is_control()
+        || matches!(
+            c,
+            '\u{061C}' | '\u{200E}' | '\u{200F}' | '\u{2028}'..='\u{202E}' | '\u{2066}'..='\u{2069}' | '\u{FEFF}'
+        )
 }
 
 /// At most `limit` characters of a line, escaped, with `…` where it was cut.
