@@ -1,3 +1,9 @@
-//! The handraise command.
+//! The `handraise` program: hands its arguments and environment to the library.
 
-fn main() {}
+use std::process::ExitCode;
+
+use handraise_config::Environment;
+
+fn main() -> ExitCode {
+    handraise_cli::run(std::env::args_os(), Environment::of_process())
+}

@@ -1,0 +1,73 @@
+//! The command line's definition, and which flags are settings.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+use handraise_config::{Flags, registry};
+
+use crate::commands;
+
+/// Agents raise a hand; a human answers; the same call goes on.
+#[derive(Parser)]
+#[command(name = "handraise", version, propagate_version = false, arg_required_else_help = true)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// Flags of every command.
+#[derive(Args)]
+pub(crate) struct Global {
+    /// The config file; otherwise HANDRAISE_CONFIG, otherwise handraise/handraise.toml in the XDG config directory
+    #[arg(long, global = true, value_name = "FILE", help_heading = "Common options")]
+    pub(crate) config: Option<PathBuf>,
+    /// What is logged on stderr: error, warn, info, debug, trace, or directives such as info,handraise_server=debug
+    #[arg(long, global = true, value_name = "FILTER", help_heading = "Common options")]
+    pub(crate) log: Option<String>,
+    /// How log lines are written: text or json
+    #[arg(long, global = true, value_name = "FORMAT", help_heading = "Common options")]
+    pub(crate) log_format: Option<String>,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    Up(commands::up::Arguments),
+    Agent(commands::agent::Arguments),
+    Demo(commands::demo::Arguments),
+    Token(commands::token::Arguments),
+    Doctor(commands::doctor::Arguments),
+    Completions(commands::completions::Arguments),
+}
+
+impl Arguments {
+    /// The flags that are settings (docs/configuration.md).
+    pub(crate) fn flags(&self) -> Flags {
+        let flags = Flags::default()
+            .with(&registry::LOG, self.global.log.clone())
+            .with(&registry::LOG_FORMAT, self.global.log_format.clone());
+        match &self.command {
+            Command::Up(up) => flags
+                .with(&registry::LISTEN, up.listen.clone())
+                .with(&registry::DATA_DIR, path(up.data_dir.as_ref()))
+                .with(&registry::DATABASE_URL, up.database.clone())
+                .with(&registry::OPEN_BROWSER, up.no_open.then_some("off"))
+                .with(&registry::INSECURE_BEHIND_PROXY, up.insecure_behind_proxy.then_some("on")),
+            Command::Agent(agent) => flags
+                .with(&registry::INBOX, agent.inbox.clone())
+                .with(&registry::DATA_DIR, path(agent.data_dir.as_ref())),
+            Command::Demo(demo) => flags
+                .with(&registry::LISTEN, demo.listen.clone())
+                .with(&registry::OPEN_BROWSER, demo.no_open.then_some("off")),
+            Command::Token(token) => flags.with(&registry::DATA_DIR, path(token.data_dir())),
+            Command::Doctor(doctor) => flags.with(&registry::DATA_DIR, path(doctor.data_dir.as_ref())),
+            Command::Completions(_) => flags,
+        }
+    }
+}
+
+/// A path as the text of a flag. What is not UTF-8 is shown with replacements, and refused where it is opened.
+fn path(path: Option<&PathBuf>) -> Option<String> {
+    path.map(|path| path.to_string_lossy().into_owned())
+}

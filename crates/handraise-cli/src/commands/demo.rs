@@ -1,0 +1,179 @@
+//! `handraise demo`: the inbox in a throw-away data directory, with an agent that asks.
+
+use std::{net::TcpListener, path::Path, process::ExitCode};
+
+use anyhow::{Context as _, bail};
+use handraise_api::{
+    ask::Ask,
+    event,
+    session::{Message, MessageKind, Session, StartSession},
+};
+use handraise_server::{AgentSettings, Ready};
+use http_body_util::BodyExt as _;
+use tokio::sync::oneshot;
+
+use crate::{
+    Context, Exit,
+    commands::up,
+    inbox::{Inbox, Reached},
+    local, output, signals,
+};
+
+/// Answer your first questions
+///
+/// Runs the inbox in a throw-away data directory with a scripted agent that asks five forms, and prints a sign-in
+/// link on stdout. No model and no account is needed. Ends with Ctrl-C, and leaves nothing behind.
+#[derive(clap::Args)]
+#[command(after_help = "Example:\n  handraise demo")]
+pub(crate) struct Arguments {
+    /// Where to listen; otherwise 127.0.0.1:7345, or a free port when that is taken
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) listen: Option<String>,
+    /// Do not open a browser
+    #[arg(long)]
+    pub(crate) no_open: bool,
+}
+
+/// What the scripted agent is called.
+const AGENT: &str = "demo";
+
+pub(crate) fn run(context: &Context) -> Exit {
+    let folder = tempfile::Builder::new()
+        .prefix("handraise-demo-")
+        .tempdir()
+        .context("cannot make a throw-away data directory")?;
+    let status = crate::block_on(serve(context, folder.path()));
+    let path = folder.path().to_owned();
+    folder.close().with_context(|| format!("cannot remove {}", path.display()))?;
+    status
+}
+
+async fn serve(context: &Context, folder: &Path) -> Exit {
+    let shutdown = signals::shutdown()?;
+    handraise_transport::spawn::become_subreaper()?;
+    let mut settings = up::server_settings(&context.in_data_dir(folder))?;
+    settings.agents = vec![AgentSettings {
+        id: AGENT.to_owned(),
+        command: vec![own_path()?, "fake-agent".to_owned(), "--script".to_owned(), AGENT.to_owned()],
+        cwd: Some(folder.to_owned()),
+    }];
+    // Somebody's real inbox may have the usual port.
+    if TcpListener::bind(settings.listen).is_err() {
+        tracing::info!(listen.address = %settings.listen, "taken; listening on a free port");
+        settings.listen.set_port(0);
+    }
+    let (ready_sender, ready) = oneshot::channel();
+    let opens = up::opens_browser(context).then(|| folder.to_owned());
+    let announce = move |ready: Ready| {
+        up::announce(&ready, opens);
+        // The guide below may be gone already when the inbox is shut down while it starts.
+        let _ = ready_sender.send(());
+    };
+    let guide = async {
+        if ready.await.is_ok()
+            && let Err(error) = guide(folder).await
+        {
+            tracing::warn!(error = format!("{error:#}"), "the demo's agent cannot be followed");
+        }
+        // The inbox goes on until it is told to end.
+        std::future::pending::<()>().await;
+    };
+    tokio::select! {
+        outcome = handraise_server::serve(settings, announce, shutdown) => outcome?,
+        () = guide => {}
+    }
+    output::complain("The demo is over; nothing of it is left.");
+    Ok(ExitCode::SUCCESS)
+}
+
+fn own_path() -> anyhow::Result<String> {
+    match std::env::current_exe()?.into_os_string().into_string() {
+        Ok(path) => Ok(path),
+        Err(path) => bail!("the path {} is not UTF-8", path.display()),
+    }
+}
+
+/// Starts the agent and says on stderr how it goes.
+async fn guide(data_dir: &Path) -> anyhow::Result<()> {
+    let file = local::read(data_dir)?.context("the inbox has not said where it is")?;
+    let inbox = Inbox::new(&file);
+    let Reached::Answer(mut events) = inbox.events().await? else { bail!("the inbox is gone") };
+    let start = StartSession { agent: AGENT.to_owned(), cwd: None, prompt: Some(AGENT.to_owned()) };
+    let Reached::Answer(session) = inbox.post::<_, Session>("/api/v1/sessions", &start).await? else {
+        bail!("the inbox is gone")
+    };
+    output::complain("A scripted agent is working. Its questions wait in the inbox; Ctrl-C ends the demo.");
+
+    let mut lines = Lines::default();
+    let mut name = String::new();
+    while let Some(frame) = events.frame().await {
+        let Ok(data) = frame?.into_data() else { continue };
+        for line in lines.push(&data) {
+            if let Some(event) = line.strip_prefix("event:") {
+                event.trim().clone_into(&mut name);
+            } else if let Some(data) = line.strip_prefix("data:")
+                && let Some(said) = progress(&name, data.trim_start(), &session.id)
+            {
+                output::complain(&said);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What an event means to somebody who watches the demo.
+fn progress(event: &str, data: &str, session: &str) -> Option<String> {
+    match event {
+        event::ASK_OPENED => {
+            let ask: Ask = serde_json::from_str(data).ok()?;
+            let count = ask.content.questions.len();
+            let questions = if count == 1 { "a question" } else { "a few questions in one form" };
+            Some(format!("The agent asks {questions} and waits."))
+        }
+        event::ASK_SETTLED => {
+            let ask: Ask = serde_json::from_str(data).ok()?;
+            let outcome = ask.settlement?.outcome;
+            Some(format!("Settled: {}. The same turn of the agent goes on.", outcome.as_str()))
+        }
+        event::SESSION_MESSAGE => {
+            let message: Message = serde_json::from_str(data).ok()?;
+            (message.session_id == session && message.kind == MessageKind::TurnEnded).then(|| {
+                "The agent's turn has ended. Prompt it again on its session's page, or press Ctrl-C."
+                    .to_owned()
+            })
+        }
+        _ => None,
+    }
+}
+
+/// Lines of a stream that comes in pieces.
+#[derive(Default)]
+struct Lines {
+    rest: Vec<u8>,
+}
+
+impl Lines {
+    /// The lines that a piece completes.
+    fn push(&mut self, piece: &[u8]) -> Vec<String> {
+        self.rest.extend_from_slice(piece);
+        let mut lines = Vec::new();
+        while let Some(end) = self.rest.iter().position(|byte| *byte == b'\n') {
+            let line: Vec<u8> = self.rest.drain(..=end).collect();
+            lines.push(String::from_utf8_lossy(&line).trim_end_matches(['\r', '\n']).to_owned());
+        }
+        lines
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_may_come_in_pieces() {
+        let mut lines = Lines::default();
+        assert_eq!(lines.push(b"event: a\nda"), ["event: a"]);
+        assert_eq!(lines.push(b"ta: x\r\n\n"), ["data: x", ""]);
+        assert_eq!(lines.push(b"\xff\n"), ["\u{fffd}"]);
+    }
+}

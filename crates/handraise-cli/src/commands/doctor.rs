@@ -1,0 +1,169 @@
+//! `handraise doctor`: what is in order, what is not, and what to do about it.
+
+use std::{
+    os::unix::fs::MetadataExt as _,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+use crate::offline;
+use handraise_api::access::{FlagList, FlagSource};
+use handraise_transport::escape;
+
+use crate::{
+    Context, Exit,
+    inbox::{Inbox, Reached},
+    local, output,
+};
+
+/// Check this installation
+///
+/// Checks the data directory, the database and the inbox, and says which boundary stands between agents and you.
+/// Exits with 1 when something is wrong.
+#[derive(clap::Args)]
+#[command(after_help = "Example:\n  handraise doctor")]
+pub(crate) struct Arguments {
+    /// The inbox's data directory
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data_dir: Option<PathBuf>,
+}
+
+/// How a check went.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Word {
+    Fine,
+    Note,
+    Wrong,
+}
+
+struct Finding {
+    word: Word,
+    text: String,
+}
+
+fn fine(text: impl Into<String>) -> Finding {
+    Finding { word: Word::Fine, text: text.into() }
+}
+
+fn note(text: impl Into<String>) -> Finding {
+    Finding { word: Word::Note, text: text.into() }
+}
+
+fn wrong(text: impl Into<String>) -> Finding {
+    Finding { word: Word::Wrong, text: text.into() }
+}
+
+pub(crate) fn run(context: &Context) -> Exit {
+    let findings = crate::block_on(async {
+        let mut findings = vec![config(context)];
+        let data_dir = context.settings.data_dir()?;
+        let (directory, is_there) = directory(data_dir);
+        findings.push(directory);
+        if is_there {
+            findings.extend(inbox(data_dir).await);
+        }
+        findings.push(boundary(context));
+        Ok(findings)
+    })?;
+    for finding in &findings {
+        let word = match finding.word {
+            Word::Fine => "ok   ",
+            Word::Note => "note ",
+            Word::Wrong => "WRONG",
+        };
+        output::print(&format!("{word}  {}", finding.text))?;
+    }
+    let all_fine = findings.iter().all(|finding| finding.word != Word::Wrong);
+    Ok(if all_fine { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The settings were read before any command runs, so they are in order here.
+fn config(context: &Context) -> Finding {
+    match &context.config {
+        Some(path) => fine(format!("settings: {} and the environment are in order", path.display())),
+        None => fine("settings: no config file; the environment is in order"),
+    }
+}
+
+fn directory(path: &Path) -> (Finding, bool) {
+    let shown = path.display();
+    let metadata = match std::fs::metadata(path) {
+        Ok(metadata) => metadata,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return (
+                note(format!("data directory: {shown} is not there yet; `handraise up` makes it")),
+                false,
+            );
+        }
+        Err(error) => return (wrong(format!("data directory: {shown} cannot be examined: {error}")), false),
+    };
+    let finding = if !metadata.is_dir() {
+        wrong(format!("data directory: {shown} is no directory; name another with --data-dir"))
+    } else if metadata.uid() != rustix::process::geteuid().as_raw() {
+        wrong(format!("data directory: {shown} belongs to another user; name your own with --data-dir"))
+    } else if metadata.mode() & 0o077 != 0 {
+        wrong(format!("data directory: others can look into {shown}; run `chmod 700 {shown}`"))
+    } else {
+        fine(format!("data directory: {shown} is yours alone"))
+    };
+    let usable = finding.word == Word::Fine;
+    (finding, usable)
+}
+
+async fn inbox(data_dir: &Path) -> Vec<Finding> {
+    let file = match local::read(data_dir) {
+        Ok(file) => file,
+        Err(error) => return vec![wrong(format!("inbox: {error:#}"))],
+    };
+    if let Some(file) = &file {
+        let inbox = Inbox::new(file);
+        if inbox.is_running().await {
+            return running(&inbox, &file.url).await;
+        }
+    }
+    let database = match offline::check(data_dir).await {
+        Ok(None) => note("database: there is none yet; `handraise up` makes it"),
+        Ok(Some(path)) => fine(format!("database: {} opens", path.display())),
+        Err(error) => wrong(format!("database: {error}")),
+    };
+    vec![database, note("inbox: not running; start it with `handraise up`")]
+}
+
+async fn running(inbox: &Inbox, url: &str) -> Vec<Finding> {
+    match inbox.get::<FlagList>("/api/v1/flags").await {
+        Ok(Reached::Answer(list)) => {
+            let mut findings = vec![fine(format!("inbox: runs at {url}, with its database"))];
+            for flag in list.flags.iter().filter(|flag| flag.source != FlagSource::Default) {
+                let state = if flag.value { "on" } else { "off" };
+                let by = match flag.source {
+                    FlagSource::Default => "default",
+                    FlagSource::File => "the config file",
+                    FlagSource::Environment => "the environment",
+                    FlagSource::Setting => "an operator",
+                };
+                findings.push(note(format!("flag {}: {state}, set by {by}", flag.name)));
+            }
+            findings
+        }
+        Ok(Reached::NotRunning) => vec![wrong("inbox: it ended just now; start it with `handraise up`")],
+        Err(error) => vec![wrong(format!("inbox: listens, but {error:#}; its log says more"))],
+    }
+}
+
+/// An agent that runs as the operator's own user can act as the operator (security.md).
+fn boundary(context: &Context) -> Finding {
+    let user = rustix::process::geteuid().as_raw();
+    match &context.settings.inbox {
+        Some(inbox) if !inbox.value.starts_with("unix:") && inbox.value != "none" => note(format!(
+            "boundary: agents started here run as user {user} and reach the inbox at {} with a holder token. If that \
+             is another machine or user's, they can ask there and not answer. Where they can read this user's files, \
+             they can act as this user.",
+            escape::line(&inbox.value)
+        )),
+        _ => note(format!(
+            "boundary: none on this machine. Agents started here run as user {user}, like the inbox: they can read \
+             its data directory and answer their own questions. Run them as another user or on another machine, with \
+             a token of scope holder, to have a boundary."
+        )),
+    }
+}

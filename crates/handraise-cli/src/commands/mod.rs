@@ -1,0 +1,8 @@
+//! The commands, one file each.
+
+pub(crate) mod agent;
+pub(crate) mod completions;
+pub(crate) mod demo;
+pub(crate) mod doctor;
+pub(crate) mod token;
+pub(crate) mod up;

@@ -1,0 +1,157 @@
+//! A client of the inbox on this machine, over its socket.
+
+use std::{path::PathBuf, time::Duration};
+
+use anyhow::{Context as _, bail};
+use handraise_api::error::ErrorResponse;
+use handraise_server::InboxFile;
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::{
+    Method, Request, Response, StatusCode,
+    body::{Bytes, Incoming},
+    header,
+};
+use hyper_util::rt::TokioIo;
+use serde::{Serialize, de::DeserializeOwned};
+use tokio::net::UnixStream;
+
+/// How long a call may take.
+const PATIENCE: Duration = Duration::from_secs(15);
+/// The largest answer that is read, in bytes.
+const MAX_ANSWER: usize = 16 * 1024 * 1024;
+
+/// The inbox of a data directory, with the admin token that it left there.
+pub(crate) struct Inbox {
+    socket: PathBuf,
+    token: String,
+}
+
+/// What came of a call to an inbox that may not run.
+pub(crate) enum Reached<T> {
+    /// It answered.
+    Answer(T),
+    /// Nobody listens on its socket.
+    NotRunning,
+}
+
+impl Inbox {
+    /// The inbox that wrote this file.
+    pub(crate) fn new(file: &InboxFile) -> Self {
+        Self { socket: file.socket.clone(), token: file.admin_token.clone() }
+    }
+
+    /// Whether somebody listens on the socket.
+    pub(crate) async fn is_running(&self) -> bool {
+        UnixStream::connect(&self.socket).await.is_ok()
+    }
+
+    /// Calls with no body.
+    pub(crate) async fn get<T: DeserializeOwned>(&self, path: &str) -> anyhow::Result<Reached<T>> {
+        self.call::<(), T>(Method::GET, path, None).await
+    }
+
+    /// Calls with a JSON body.
+    pub(crate) async fn post<B: Serialize, T: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &B,
+    ) -> anyhow::Result<Reached<T>> {
+        self.call(Method::POST, path, Some(body)).await
+    }
+
+    /// Deletes; `false` when there was nothing to delete.
+    pub(crate) async fn delete(&self, path: &str) -> anyhow::Result<Reached<bool>> {
+        let Some(response) = self.send::<()>(Method::DELETE, path, None).await? else {
+            return Ok(Reached::NotRunning);
+        };
+        if response.status() == StatusCode::NOT_FOUND {
+            return Ok(Reached::Answer(false));
+        }
+        read(path, response).await?;
+        Ok(Reached::Answer(true))
+    }
+
+    /// Opens the live events.
+    pub(crate) async fn events(&self) -> anyhow::Result<Reached<Incoming>> {
+        let path = "/api/v1/events";
+        let Some(response) = self.send::<()>(Method::GET, path, None).await? else {
+            return Ok(Reached::NotRunning);
+        };
+        if !response.status().is_success() {
+            read(path, response).await?;
+        } else if response.headers().get(header::CONTENT_TYPE).is_none_or(|kind| kind != "text/event-stream")
+        {
+            bail!("the inbox answered {path} with something else than events");
+        } else {
+            return Ok(Reached::Answer(response.into_body()));
+        }
+        bail!("the inbox did not open its events")
+    }
+
+    async fn call<B: Serialize, T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&B>,
+    ) -> anyhow::Result<Reached<T>> {
+        let call = async {
+            let Some(response) = self.send(method, path, body).await? else { return Ok(Reached::NotRunning) };
+            let text = read(path, response).await?;
+            let answer = serde_json::from_slice(&text).with_context(|| {
+                format!("the inbox's answer to {path} is not understood; are both of one version?")
+            })?;
+            Ok(Reached::Answer(answer))
+        };
+        tokio::time::timeout(PATIENCE, call)
+            .await
+            .with_context(|| format!("the inbox did not answer {path} within {} s", PATIENCE.as_secs()))?
+    }
+
+    /// Sends a request on a connection of its own; `None` when nobody listens.
+    async fn send<B: Serialize>(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&B>,
+    ) -> anyhow::Result<Option<Response<Incoming>>> {
+        let Ok(stream) = UnixStream::connect(&self.socket).await else { return Ok(None) };
+        let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
+        tokio::spawn(async move {
+            // The request that it carries fails with it and says so.
+            let _ = connection.await;
+        });
+        let body = match body {
+            Some(body) => serde_json::to_vec(body)?,
+            None => Vec::new(),
+        };
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header(header::HOST, "localhost")
+            .header(header::AUTHORIZATION, format!("Bearer {}", self.token))
+            .header(header::CONTENT_TYPE, "application/json")
+            .body(Full::new(Bytes::from(body)))?;
+        let response = sender
+            .send_request(request)
+            .await
+            .with_context(|| format!("the inbox at unix:{} does not answer", self.socket.display()))?;
+        Ok(Some(response))
+    }
+}
+
+/// The answer's body, or the inbox's own words about why not.
+async fn read(path: &str, response: Response<Incoming>) -> anyhow::Result<Bytes> {
+    let status = response.status();
+    let body = Limited::new(response.into_body(), MAX_ANSWER);
+    let body = match body.collect().await {
+        Ok(body) => body.to_bytes(),
+        Err(error) => bail!("the inbox's answer to {path} broke off: {error}"),
+    };
+    if status.is_success() {
+        return Ok(body);
+    }
+    match serde_json::from_slice::<ErrorResponse>(&body) {
+        Ok(answer) => bail!("the inbox says: {}", answer.error.message),
+        Err(_) => bail!("the inbox answered {path} with {status}"),
+    }
+}

@@ -1,0 +1,115 @@
+//! The handraise command: one file per subcommand, and what they share.
+//!
+//! This is the root of the program: it takes the arguments and the environment once, turns them into settings, and
+//! passes values down. It is a library so that its documentation can be generated from the very same definitions
+//! (`examples/describe.rs`).
+//!
+//! stdout carries only the product: answers, tokens, links, reports. Everything else goes to stderr.
+
+mod arguments;
+mod browser;
+mod commands;
+mod config_file;
+mod inbox;
+mod local;
+mod logging;
+mod offline;
+mod output;
+pub mod pages;
+mod signals;
+
+use std::{ffi::OsString, process::ExitCode};
+
+use clap::{CommandFactory as _, Parser as _};
+use handraise_config::{Environment, Settings};
+
+use crate::arguments::{Arguments, Command};
+
+/// A command's end that is no error: its exit status.
+pub(crate) type Exit = anyhow::Result<ExitCode>;
+
+/// What every command gets: the settings, and the environment for the children it starts.
+pub(crate) struct Context {
+    /// The settings, judged.
+    pub(crate) settings: Settings,
+    /// Our environment.
+    pub(crate) environment: Environment,
+    /// The config file that was named, to be passed on to children.
+    pub(crate) config: Option<std::path::PathBuf>,
+}
+
+impl Context {
+    /// The same, in another data directory.
+    pub(crate) fn in_data_dir(&self, folder: &std::path::Path) -> Self {
+        let settings = Settings { data_dir: Some(folder.to_owned()), ..self.settings.clone() };
+        Self { settings, environment: self.environment.clone(), config: self.config.clone() }
+    }
+}
+
+/// The command line's definition.
+pub fn command() -> clap::Command {
+    Arguments::command()
+}
+
+/// Runs the program; returns its exit status.
+///
+/// 0 success, 1 an error, 2 a command line that makes no sense; commands add their own.
+pub fn run(arguments: impl IntoIterator<Item = OsString>, environment: Environment) -> ExitCode {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    // Two programs of our own that other processes start. They read their arguments themselves: the supervisor
+    // stands between every agent and us and has to start at once.
+    match arguments.get(1).and_then(|name| name.to_str()) {
+        Some("supervise") => return handraise_transport::supervise::run(arguments.into_iter().skip(2)),
+        Some("fake-agent") => {
+            let status =
+                handraise_fake_agent::run(arguments.into_iter().skip(2), std::io::stdin(), std::io::stdout());
+            return ExitCode::from(status);
+        }
+        _ => {}
+    }
+    let arguments = match Arguments::try_parse_from(arguments) {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            // Help goes to stdout, mistakes to stderr; nobody is left to tell when that fails.
+            let _ = error.print();
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+        }
+    };
+    match dispatch(arguments, environment) {
+        Ok(status) => status,
+        Err(error) => {
+            output::complain(&format!("error: {error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn dispatch(arguments: Arguments, environment: Environment) -> Exit {
+    if let Command::Completions(completions) = &arguments.command {
+        return commands::completions::run(completions);
+    }
+    let file = config_file::read(arguments.global.config.as_deref(), &environment)?;
+    let settings = handraise_config::load(&arguments.flags(), &environment, file.as_ref())?;
+    logging::start(&settings)?;
+    for warning in &settings.warnings {
+        tracing::warn!("{warning}");
+    }
+    let context = Context { settings, environment, config: file.map(|file| file.path().to_owned()) };
+    match arguments.command {
+        Command::Up(_) => commands::up::run(&context),
+        Command::Agent(agent) => commands::agent::run(&context, &agent),
+        Command::Demo(_) => commands::demo::run(&context),
+        Command::Token(token) => commands::token::run(&context, &token),
+        Command::Doctor(_) => commands::doctor::run(&context),
+        Command::Completions(completions) => commands::completions::run(&completions),
+    }
+}
+
+/// Runs a command's future on a runtime of its own.
+pub(crate) fn block_on<T>(future: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let outcome = runtime.block_on(future);
+    // A blocked read of stdin must not keep a finished program.
+    runtime.shutdown_background();
+    outcome
+}

@@ -1,0 +1,89 @@
+//! Where settings come from, through the binary.
+
+use std::os::unix::fs::PermissionsExt as _;
+
+use crate::support::{Home, stderr};
+
+/// A setting that no command survives, to see whether a file is read.
+const HOSTILE: &str = "listen = 'read!'\n";
+
+#[test]
+fn s2_a_config_file_in_the_working_directory_is_never_read() {
+    let home = Home::new();
+    std::fs::write(home.work().join("handraise.toml"), HOSTILE).unwrap();
+    std::fs::create_dir(home.work().join("handraise")).unwrap();
+    std::fs::write(home.work().join("handraise/handraise.toml"), HOSTILE).unwrap();
+    assert!(home.run(&["doctor"]).status.success());
+    // Not even where a relative XDG directory would put it.
+    let output = home.handraise(&["doctor"]).env("XDG_CONFIG_HOME", ".").output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+}
+
+#[test]
+fn a_config_file_is_read_from_the_flag_the_variable_and_the_xdg_directory() {
+    let home = Home::new();
+    let elsewhere = home.path().join("elsewhere.toml");
+    std::fs::write(&elsewhere, HOSTILE).unwrap();
+    let elsewhere = elsewhere.to_str().unwrap();
+    let expected = "'listen' in ";
+    let by_flag = home.run(&["doctor", "--config", elsewhere]);
+    assert!(stderr(&by_flag).contains(expected), "{}", stderr(&by_flag));
+    let by_variable = home.handraise(&["doctor"]).env("HANDRAISE_CONFIG", elsewhere).output().unwrap();
+    assert!(stderr(&by_variable).contains(expected), "{}", stderr(&by_variable));
+    home.write_config(HOSTILE);
+    let by_place = home.run(&["doctor"]);
+    assert!(stderr(&by_place).contains(expected), "{}", stderr(&by_place));
+}
+
+#[test]
+fn s2_a_config_file_that_others_can_write_is_refused() {
+    let home = Home::new();
+    home.write_config("log = 'info'\n");
+    let path = home.path().join(".config/handraise/handraise.toml");
+    assert!(home.run(&["doctor"]).status.success());
+    for mode in [0o664, 0o646] {
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+        let output = home.run(&["doctor"]);
+        assert_eq!(output.status.code(), Some(1));
+        assert!(stderr(&output).contains("chmod go-w"), "{}", stderr(&output));
+    }
+}
+
+#[test]
+fn a_named_config_file_that_is_not_there_is_an_error() {
+    let output = Home::new().run(&["doctor", "--config", "nowhere.toml"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("cannot read the config file nowhere.toml"), "{}", stderr(&output));
+}
+
+#[test]
+fn f13a_no_command_starts_with_an_answer_timeout_that_is_not_below_the_idle_timeout() {
+    let home = Home::new();
+    for command in [&["up", "--no-open"][..], &["agent", "--", "true"], &["doctor"]] {
+        let output =
+            home.handraise(command).env("HANDRAISE_ELICITATION_ANSWER_TIMEOUT", "1h").output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{command:?}");
+        assert!(stderr(&output).contains("must be shorter than the idle timeout"), "{}", stderr(&output));
+    }
+}
+
+#[test]
+fn an_unknown_key_is_an_error_that_says_what_was_meant() {
+    let home = Home::new();
+    home.write_config("[acp]\nanswer_timout = '5m'\n");
+    let output = home.run(&["doctor"]);
+    assert!(stderr(&output).contains("did you mean 'acp.answer_timeout'?"), "{}", stderr(&output));
+}
+
+#[test]
+fn logs_are_json_where_they_are_asked_to_be() {
+    let home = Home::new();
+    let output =
+        home.handraise(&["doctor", "--log-format", "json"]).env("HANDRAISE_INBX", "x").output().unwrap();
+    let text = stderr(&output);
+    let line: serde_json::Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+    assert_eq!(line["level"], "WARN");
+    assert!(line["message"].as_str().unwrap().contains("HANDRAISE_INBOX"), "{text}");
+    let output = home.run(&["doctor", "--log", "info,=,"]);
+    assert!(stderr(&output).contains("--log is \"info,=,\""), "{}", stderr(&output));
+}

@@ -1,0 +1,188 @@
+//! What the documents show: commands are commands, links lead somewhere, settings exist.
+
+use std::path::{Path, PathBuf};
+
+/// A document of the project.
+struct Document {
+    path: PathBuf,
+    text: String,
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+/// Every Markdown file at the root and below docs.
+fn documents() -> Vec<Document> {
+    let mut documents = Vec::new();
+    let mut folders = vec![root(), root().join("docs")];
+    while let Some(folder) = folders.pop() {
+        for entry in folder.read_dir().unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() && folder.starts_with(root().join("docs")) {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "md") {
+                let text = std::fs::read_to_string(&path).unwrap();
+                documents.push(Document { path, text });
+            }
+        }
+    }
+    assert!(documents.len() >= 10, "README.md, docs and the others");
+    documents
+}
+
+/// The commands in a document's shell blocks, with lines that end in a backslash joined.
+fn commands(document: &Document) -> Vec<String> {
+    let mut commands = Vec::new();
+    let mut in_shell = false;
+    let mut open = String::new();
+    for line in document.text.lines() {
+        if let Some(language) = line.trim_start().strip_prefix("```") {
+            in_shell = !in_shell && matches!(language, "sh" | "bash" | "console");
+        } else if in_shell {
+            open.push_str(line.trim().trim_start_matches("$ "));
+            if open.ends_with('\\') {
+                open.pop();
+            } else {
+                commands.push(std::mem::take(&mut open));
+            }
+        }
+    }
+    commands.retain(|command| !command.is_empty() && !command.starts_with('#'));
+    commands
+}
+
+/// The words of a shell command up to a pipe, redirection or `&&`, without variables set before it.
+fn words(command: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    let mut word = String::new();
+    let mut quote = None;
+    let mut is_open = false;
+    for character in command.chars() {
+        match (quote, character) {
+            (Some(open), close) if open == close => quote = None,
+            (Some(_), inner) => word.push(inner),
+            (None, '"' | '\'') => {
+                quote = Some(character);
+                is_open = true;
+            }
+            (None, '|' | '>' | '&' | ';' | '#') if !is_open => break,
+            (None, ' ') => {
+                if is_open {
+                    words.push(std::mem::take(&mut word));
+                }
+                is_open = false;
+            }
+            (None, other) => {
+                word.push(other);
+                is_open = true;
+            }
+        }
+    }
+    assert_eq!(quote, None, "an open quote in {command:?}");
+    if is_open {
+        words.push(word);
+    }
+    let is_variable = |word: &String| {
+        word.split_once('=')
+            .is_some_and(|(name, _)| name.bytes().all(|b| b.is_ascii_uppercase() || b == b'_'))
+    };
+    words.into_iter().skip_while(is_variable).collect()
+}
+
+#[test]
+fn every_command_shown_is_one() {
+    const TASKS: &[&str] = &["test", "demo", "tidy", "generate", "ui", "bench"];
+    let mut shown = 0;
+    for document in documents() {
+        for command in commands(&document) {
+            let words = words(&command);
+            let place = document.path.display();
+            match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+                ["handraise", ..] => {
+                    shown += 1;
+                    if let Err(error) = handraise_cli::command().try_get_matches_from(&words) {
+                        let asks_for_help = matches!(
+                            error.kind(),
+                            clap::error::ErrorKind::DisplayHelp | clap::error::ErrorKind::DisplayVersion
+                        );
+                        assert!(asks_for_help, "{place}: {command}\n{error}");
+                    }
+                }
+                ["cargo", "xtask", task, ..] => assert!(TASKS.contains(task), "{place}: {command}"),
+                _ => {}
+            }
+        }
+    }
+    assert!(shown >= 20, "only {shown} commands were found");
+}
+
+#[test]
+fn every_link_within_the_project_leads_somewhere() {
+    for document in documents() {
+        let folder = document.path.parent().unwrap();
+        for target in document.text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            let path = target.split('#').next().unwrap();
+            if path.is_empty() || target.contains("://") || target.starts_with("mailto:") {
+                continue;
+            }
+            assert!(folder.join(path).exists(), "{}: {target} leads nowhere", document.path.display());
+        }
+    }
+}
+
+#[test]
+fn every_variable_named_is_a_setting() {
+    let known: Vec<String> = handraise_config::registry::SETTINGS
+        .iter()
+        .flat_map(|setting| setting.variables())
+        .chain(["HANDRAISE_CONFIG".to_owned(), "HANDRAISE_".to_owned(), "HANDRAISE_BIN".to_owned()])
+        .collect();
+    for document in documents() {
+        for (at, _) in document.text.match_indices("HANDRAISE_") {
+            let name: String = document.text[at..]
+                .chars()
+                .take_while(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || *c == '_')
+                .collect();
+            assert!(known.contains(&name), "{}: {name} is no setting", document.path.display());
+        }
+    }
+}
+
+#[test]
+fn every_test_that_security_md_names_exists() {
+    let mut sources = String::new();
+    let mut folders = vec![root().join("crates"), root().join("ui")];
+    while let Some(folder) = folders.pop() {
+        for entry in folder.read_dir().unwrap().flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                let name = entry.file_name();
+                if name != "node_modules" && name != "page" {
+                    folders.push(path);
+                }
+            } else if path
+                .extension()
+                .is_some_and(|extension| ["rs", "mjs", "ts"].iter().any(|known| extension == *known))
+            {
+                sources.push_str(&std::fs::read_to_string(&path).unwrap());
+            }
+        }
+    }
+    let security = std::fs::read_to_string(root().join("SECURITY.md")).unwrap();
+    let named: Vec<&str> = security
+        .split('`')
+        .skip(1)
+        .step_by(2)
+        .filter(|word| {
+            word.starts_with('s') && word[1..].starts_with(|c: char| c.is_ascii_digit()) && word.contains('_')
+        })
+        .collect();
+    assert!(named.len() >= 10, "{named:?}");
+    for name in named {
+        assert!(sources.contains(&format!("fn {name}(")), "{name} is no test");
+    }
+    for title in security.split('“').skip(1).filter_map(|rest| rest.split('”').next()) {
+        assert!(sources.contains(&format!("test(\"{title}\"")), "{title} is no test of the page");
+    }
+}

@@ -1,0 +1,20 @@
+//! The binary as its users have it: real processes, real sockets, real files.
+
+#[cfg(test)]
+mod agent;
+#[cfg(test)]
+mod answers;
+#[cfg(test)]
+mod command_line;
+#[cfg(test)]
+mod config;
+#[cfg(test)]
+mod documents;
+#[cfg(test)]
+mod faults;
+#[cfg(test)]
+mod forms;
+#[cfg(test)]
+mod support;
+#[cfg(test)]
+mod up;

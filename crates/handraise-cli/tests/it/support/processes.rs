@@ -1,0 +1,42 @@
+//! Looking at processes and ending them.
+
+use rustix::process::{Pid, Signal, kill_process};
+
+fn pid(id: u32) -> Pid {
+    Pid::from_raw(i32::try_from(id).unwrap()).unwrap()
+}
+
+/// SIGTERM.
+pub(crate) fn terminate(id: u32) {
+    let _ = kill_process(pid(id), Signal::TERM);
+}
+
+/// SIGKILL.
+pub(crate) fn kill(id: u32) {
+    kill_process(pid(id), Signal::KILL).unwrap();
+}
+
+/// Whether a process runs; a zombie that nobody has waited for does not.
+pub(crate) fn alive(id: u32) -> bool {
+    let Ok(stat) = std::fs::read_to_string(format!("/proc/{id}/stat")) else { return false };
+    let state = stat.rsplit_once(')').and_then(|(_, rest)| rest.trim_start().chars().next());
+    !matches!(state, Some('Z' | 'X') | None)
+}
+
+/// Every process below one, itself excepted.
+pub(crate) fn tree(id: u32) -> Vec<u32> {
+    let mut found = Vec::new();
+    let mut left = vec![id];
+    while let Some(next) = left.pop() {
+        let Ok(tasks) = std::fs::read_dir(format!("/proc/{next}/task")) else { continue };
+        for task in tasks.flatten() {
+            let children = std::fs::read_to_string(task.path().join("children")).unwrap_or_default();
+            let children = children.split_whitespace().filter_map(|child| child.parse::<u32>().ok());
+            for child in children {
+                found.push(child);
+                left.push(child);
+            }
+        }
+    }
+    found
+}

@@ -1,0 +1,177 @@
+//! `handraise up`, `token`, `doctor`, `demo`: the inbox as its operator has it.
+
+use std::{os::unix::fs::PermissionsExt as _, path::Path, process::Stdio};
+
+use serde_json::{Value, json};
+
+use crate::support::{Collected, Home, Up, call, pick, say, stderr, terminate, wait_for, wait_for_link};
+
+fn mode(path: &Path) -> u32 {
+    std::fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+#[test]
+fn an_inbox_is_ready_when_it_has_printed_its_link() {
+    let home = Home::new();
+    let up = Up::start(&home);
+    assert_eq!(call(&up.url, "GET", "/readyz", None, None).status, 200);
+    assert_eq!(call(&up.url, "GET", "/healthz", None, None).status, 200);
+    assert_eq!(mode(&home.data_dir()), 0o700);
+    for file in ["inbox.json", "inbox.sock"] {
+        assert_eq!(mode(&home.data_dir().join(file)), 0o600, "{file}");
+    }
+    up.stop();
+}
+
+#[test]
+fn secrets_are_in_no_log_and_no_argument() {
+    let home = Home::new();
+    let up = Up::start_with(&home, &["--log", "trace"], &[]);
+    up.get("/asks");
+    let arguments = std::fs::read(format!("/proc/{}/cmdline", up.child.id())).unwrap();
+    let arguments = String::from_utf8_lossy(&arguments).into_owned();
+    let file: Value =
+        serde_json::from_str(&std::fs::read_to_string(home.data_dir().join("inbox.json")).unwrap()).unwrap();
+    let log = up.log.clone();
+    let secrets = [up.secret.clone(), up.operator.clone(), file["holder_token"].as_str().unwrap().to_owned()];
+    up.stop();
+    for secret in secrets {
+        assert!(!log.text().contains(&secret) && !arguments.contains(&secret));
+    }
+}
+
+#[test]
+fn a_second_inbox_in_the_same_directory_is_refused() {
+    let home = Home::new();
+    let _up = Up::start(&home);
+    let second = home.run(&["up", "--no-open", "--listen", "127.0.0.1:0"]);
+    assert_eq!(second.status.code(), Some(1));
+    assert!(stderr(&second).contains("--data-dir"), "{}", stderr(&second));
+}
+
+#[test]
+fn s10_listening_beyond_loopback_needs_a_word() {
+    let output = Home::new().run(&["up", "--no-open", "--listen", "0.0.0.0:0"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("--insecure-behind-proxy"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_database_that_this_version_does_not_have_is_refused_without_its_password() {
+    let output = Home::new().run(&["up", "--no-open", "--database", "postgres://me:hunter2@db/handraise"]);
+    assert_eq!(output.status.code(), Some(1));
+    let text = stderr(&output);
+    assert!(text.contains("--database") && text.contains("SQLite") && !text.contains("hunter2"), "{text}");
+}
+
+#[test]
+fn tokens_are_made_listed_and_revoked_with_and_without_a_running_inbox() {
+    let home = Home::new();
+    let made_before =
+        home.stdout(&["token", "create", "--scope", "viewer", "--name", "early", "--expires", "1d"]);
+    assert_eq!(made_before.lines().count(), 1, "the token alone: {made_before:?}");
+    let up = Up::start(&home);
+    let status = |token: &str| call(&up.url, "GET", "/api/v1/asks", Some(token.trim_end()), None).status;
+    assert_eq!(status(&made_before), 200, "made without an inbox, good in one");
+    let list =
+        |home: &Home| -> Value { serde_json::from_str(&home.stdout(&["token", "list", "--json"])).unwrap() };
+    let id = |list: &Value, name: &str| {
+        let tokens = list["tokens"].as_array().unwrap();
+        tokens.iter().find(|token| token["name"] == name).unwrap()["id"].as_str().unwrap().to_owned()
+    };
+    let early = id(&list(&home), "early");
+    home.stdout(&["token", "revoke", &early]);
+    assert_eq!(status(&made_before), 401);
+    let again = home.run(&["token", "revoke", &early]);
+    assert_eq!(again.status.code(), Some(1));
+    assert!(stderr(&again).contains("token list"), "{}", stderr(&again));
+    assert!(!home.stdout(&["token", "list"]).contains(made_before.trim_end()), "secrets are not kept");
+    let tests = id(&list(&home), "tests");
+    up.stop();
+    home.stdout(&["token", "revoke", &tests]);
+    assert!(!home.stdout(&["token", "list"]).contains("tests"));
+}
+
+#[test]
+fn s34_a_scope_does_what_it_says() {
+    let home = Home::new();
+    let up = Up::start(&home);
+    let token = |scope: &str| home.stdout(&["token", "create", "--scope", scope]).trim_end().to_owned();
+    let status = |token: &str, method: &str, path: &str, body: &Value| {
+        call(&up.url, method, &format!("/api/v1{path}"), Some(token), Some(body)).status
+    };
+    let (viewer, holder) = (token("viewer"), token("holder"));
+    assert_eq!(status(&viewer, "GET", "/asks", &json!({})), 200);
+    assert_eq!(status(&viewer, "POST", "/asks/x/answer", &json!({"answers": []})), 403);
+    assert_eq!(status(&up.operator, "GET", "/tokens", &json!({})), 403);
+    assert_eq!(status(&holder, "GET", "/asks", &json!({})), 403);
+}
+
+#[test]
+fn doctor_says_what_is_in_order_and_which_boundary_there_is() {
+    let home = Home::new();
+    let before = home.stdout(&["doctor"]);
+    assert!(
+        before.contains("is not there yet") && before.contains("boundary: none on this machine"),
+        "{before}"
+    );
+    let up = Up::start(&home);
+    let running = home.stdout(&["doctor"]);
+    assert!(running.contains(&format!("inbox: runs at {}", up.url)), "{running}");
+    up.stop();
+    let stopped = home.stdout(&["doctor"]);
+    assert!(stopped.contains("opens") && stopped.contains("not running"), "{stopped}");
+    std::fs::set_permissions(home.data_dir(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let open = home.run(&["doctor"]);
+    assert_eq!(open.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&open.stdout).contains("chmod 700"));
+}
+
+#[test]
+fn the_demo_asks_five_forms_in_one_turn_and_leaves_nothing_behind() {
+    let home = Home::new();
+    let folders = home.path().join("tmp");
+    std::fs::create_dir(&folders).unwrap();
+    let mut child = home
+        .handraise(&["demo", "--no-open", "--listen", "127.0.0.1:0"])
+        .env("TMPDIR", &folders)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let printed = Collected::from(child.stdout.take().unwrap());
+    let log = Collected::from(child.stderr.take().unwrap());
+    let (url, secret) = wait_for_link(&printed, &mut child, &log);
+    let url = url.as_str();
+    let page = call(url, "POST", "/api/v1/login", None, Some(&json!({"secret": secret, "name": "Ada"})));
+    let page = page.body["token"].as_str().unwrap().to_owned();
+    let get = |path: &str| call(url, "GET", &format!("/api/v1{path}"), Some(&page), None).body;
+    let email = json!({"answers": [
+        {"question_id": "email", "custom_text": "ada@example.org"},
+        {"question_id": "public", "selected_options": ["true"]},
+    ]});
+    let answers = [
+        pick("question_0", &["SQLite"]),
+        pick("question_1", &["dev", "prod"]),
+        pick("choice", &["retry_fallback"]),
+        say("apiKey", "anything"),
+        email,
+    ];
+    for answer in answers {
+        let ask = wait_for("the next ask", || get("/asks?state=open")["asks"].get(0).cloned());
+        let path = format!("/api/v1/asks/{}/answer", ask["id"].as_str().unwrap());
+        let answer = call(url, "POST", &path, Some(&page), Some(&answer));
+        assert_eq!(answer.status, 200, "{}", answer.body);
+    }
+    let session = wait_for("the end of the turn", || {
+        let session = get("/sessions")["sessions"][0].clone();
+        (session["state"] == "idle").then_some(session)
+    });
+    let messages =
+        get(&format!("/sessions/{}/messages", session["id"].as_str().unwrap()))["messages"].clone();
+    let ends = messages.as_array().unwrap().iter().filter(|message| message["type"] == "turn_ended").count();
+    assert_eq!(ends, 1, "five forms, one turn");
+    terminate(child.id());
+    assert!(child.wait().unwrap().success(), "{}", log.text());
+    assert_eq!(std::fs::read_dir(&folders).unwrap().count(), 0, "nothing is left");
+}
