@@ -92,8 +92,8 @@ mod tests {
 
     #[test]
     fn elicitation_off_in_either_place_wins() {
-        let mut configured = FlagSettings::default();
-        configured.elicitation = FlagSetting { value: false, source: FlagSource::Environment };
+        let off = FlagSetting { value: false, source: FlagSource::Environment };
+        let configured = FlagSettings { elicitation: off, ..FlagSettings::default() };
         let flags = RuntimeFlags::new(configured, BTreeMap::from([(ELICITATION.to_owned(), true)]));
         let flag = flags.get(ELICITATION).unwrap();
         assert_eq!((flag.value, flag.source), (false, FlagSource::Environment));

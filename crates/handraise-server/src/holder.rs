@@ -366,18 +366,12 @@ impl Talk<'_> {
         for ended in &part.settlements {
             snapshot.named.insert(ended.pending_id.clone());
         }
+        // The part as a whole is taken; what is refused of it is in the log and counted.
         for ended in &part.settlements {
-            self.note_settled(ended).await?;
+            refused_of_part(&ended.pending_id, self.note_settled(ended).await)?;
         }
         for ask in &part.asks {
-            match self.announce(ask).await {
-                Ok(()) => {}
-                Err(Said::Fatal(error)) => return Err(Said::Fatal(error)),
-                // The part as a whole is taken; what was refused of it is in the log and counted.
-                Err(Said::Error(error) | Said::Ended(error, _)) => {
-                    tracing::warn!(ask.id, code = ?error.code, "an ask of a snapshot is refused");
-                }
-            }
+            refused_of_part(&ask.id, self.announce(ask).await)?;
         }
         if part.last {
             self.reconcile().await?;
@@ -561,6 +555,17 @@ impl Talk<'_> {
         match self.app.append(&self.connection.instance, &message).await? {
             Appended::New(_) | Appended::Known => Ok(()),
             Appended::NotOwner => Err(self.not_owner(&message.session_id)),
+        }
+    }
+}
+
+fn refused_of_part(ask: &str, outcome: Result<(), Said>) -> Result<(), StoreError> {
+    match outcome {
+        Ok(()) => Ok(()),
+        Err(Said::Fatal(error)) => Err(error),
+        Err(Said::Error(error) | Said::Ended(error, _)) => {
+            tracing::warn!(ask.id = short(ask), code = ?error.code, "an ask of a snapshot is refused");
+            Ok(())
         }
     }
 }

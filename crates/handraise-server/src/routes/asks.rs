@@ -20,10 +20,12 @@ const MOST: u32 = 500;
 pub(crate) struct Wanted {
     /// `open` (those with an answer on its way included), or `settled`.
     #[serde(default)]
+    #[param(inline)]
     state: Half,
     /// Only of this session.
     session: Option<String>,
     /// Only of this source.
+    #[param(inline)]
     source: Option<Source>,
     /// `next_cursor` of the page before.
     cursor: Option<String>,

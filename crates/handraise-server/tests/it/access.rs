@@ -1,1 +1,413 @@
-//! placeholder
+//! Who gets in, and what each scope may do.
+
+use std::{os::unix::fs::PermissionsExt as _, time::Duration};
+
+use http::{Method, Request, StatusCode};
+use http_body_util::Full;
+use serde_json::{Value, json};
+
+use crate::rig::{Rig, collect, rig, rig_with, start};
+
+/// Every route under `/api/v1` but the WebSocket, and the least scope that may use it.
+const ROUTES: &[(&str, &str, Option<&str>)] = &[
+    ("GET", "/asks", Some("viewer")),
+    ("GET", "/asks/a", Some("viewer")),
+    ("POST", "/asks/a/answer", Some("operator")),
+    ("POST", "/asks/a/seen", Some("operator")),
+    ("POST", "/asks/answer-batch", Some("operator")),
+    ("GET", "/events", Some("viewer")),
+    ("GET", "/sessions", Some("viewer")),
+    ("GET", "/sessions/a", Some("viewer")),
+    ("GET", "/sessions/a/messages", Some("viewer")),
+    ("POST", "/sessions", Some("admin")),
+    ("POST", "/sessions/a/prompt", Some("admin")),
+    ("POST", "/sessions/a/cancel", Some("admin")),
+    ("GET", "/flags", Some("admin")),
+    ("PUT", "/flags/elicitation", Some("admin")),
+    ("GET", "/tokens", Some("admin")),
+    ("POST", "/tokens", Some("admin")),
+    ("DELETE", "/tokens/a", Some("admin")),
+    ("POST", "/logout", Some("viewer")),
+    ("GET", "/holder", Some("holder")),
+    ("GET", "/holder/proof", None),
+    ("GET", "/openapi.json", None),
+    ("POST", "/login", None),
+];
+
+#[tokio::test]
+async fn s34_every_route_takes_its_scope_and_no_lesser_one() {
+    let rig = rig().await;
+    let scopes = ["viewer", "operator", "admin", "holder"];
+    let mut tokens = Vec::new();
+    for scope in scopes {
+        tokens.push(rig.token(scope, scope).await);
+    }
+    let documented = handraise_server::openapi();
+    let operations: usize = documented
+        .paths
+        .paths
+        .values()
+        .map(|item| {
+            [&item.get, &item.post, &item.put, &item.delete].into_iter().filter(|op| op.is_some()).count()
+        })
+        .sum();
+    assert_eq!(operations, ROUTES.len(), "the table and the contract list the same calls");
+    for (method, path, needed) in ROUTES {
+        let method: Method = method.parse().unwrap();
+        let status = async |token: &str| {
+            let request = Request::builder()
+                .method(&method)
+                .uri(format!("/api/v1{path}"))
+                .header("host", rig.host())
+                .header("authorization", format!("Bearer {token}"))
+                .body(Full::default())
+                .unwrap();
+            rig.raw(request).await.status()
+        };
+        let Some(needed) = needed else {
+            let open = status("nobody").await;
+            assert!(open != StatusCode::FORBIDDEN, "{method} {path}: {open}");
+            continue;
+        };
+        assert_eq!(status("nobody").await, StatusCode::UNAUTHORIZED, "{method} {path}");
+        let needed: handraise_api::access::Scope = needed.parse().unwrap();
+        for (scope, token) in scopes.iter().zip(&tokens) {
+            let scope: handraise_api::access::Scope = scope.parse().unwrap();
+            let status = status(token).await;
+            if scope.allows(needed) {
+                assert_ne!(status, StatusCode::FORBIDDEN, "{method} {path} as {scope:?}");
+                assert_ne!(status, StatusCode::UNAUTHORIZED, "{method} {path} as {scope:?}");
+            } else {
+                assert_eq!(status, StatusCode::FORBIDDEN, "{method} {path} as {scope:?}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn s11_get_changes_nothing() {
+    for path in handraise_server::openapi().paths.paths.iter().filter(|(_, item)| item.get.is_some()) {
+        let path = path.0;
+        assert!(
+            !["login", "logout", "answer", "seen", "prompt", "cancel"]
+                .iter()
+                .any(|verb| path.ends_with(verb)),
+            "{path}"
+        );
+    }
+    let rig = rig().await;
+    for path in ["/login", "/logout", "/asks/a/answer", "/asks/a/seen"] {
+        let refused = rig.get(path).await;
+        assert_eq!(refused.status, StatusCode::METHOD_NOT_ALLOWED, "{path}");
+    }
+}
+
+async fn with_headers(rig: &Rig, path: &str, headers: &[(&str, &str)]) -> (StatusCode, String) {
+    let mut request = Request::builder().uri(path);
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    let response = collect(rig.raw(request.body(Full::default()).unwrap()).await).await;
+    (response.status, response.code())
+}
+
+#[tokio::test]
+async fn s1_foreign_names_and_pages_are_refused_on_every_route() {
+    let rig = rig().await;
+    let host = rig.host();
+    let bearer = format!("Bearer {}", rig.file.admin_token);
+    for path in ["/api/v1/asks", "/", "/healthz", "/metrics", "/api/v1/holder"] {
+        let foreign = with_headers(&rig, path, &[("host", "evil.example"), ("authorization", &bearer)]).await;
+        assert_eq!(foreign, (StatusCode::MISDIRECTED_REQUEST, "MISDIRECTED".into()), "{path}");
+        for (name, value) in [("origin", "http://127.0.0.1:3000"), ("sec-fetch-site", "same-site")] {
+            let headers = [("host", &*host), ("authorization", &bearer), (name, value)];
+            let refused = with_headers(&rig, path, &headers).await;
+            assert_eq!(refused, (StatusCode::FORBIDDEN, "FORBIDDEN".into()), "{path} {name}");
+        }
+    }
+    let own = format!("http://{host}");
+    let headers =
+        [("host", &*host), ("authorization", &bearer), ("origin", &own), ("sec-fetch-site", "same-origin")];
+    assert_eq!(with_headers(&rig, "/api/v1/asks", &headers).await.0, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn s1_no_cookie_opens_anything() {
+    let rig = rig().await;
+    let cookie = format!("token={}", rig.file.admin_token);
+    let host = rig.host();
+    let refused = with_headers(&rig, "/api/v1/asks", &[("host", &host), ("cookie", &cookie)]).await;
+    assert_eq!(refused.0, StatusCode::UNAUTHORIZED);
+    let signed_in =
+        rig.call(Method::POST, "/login", "", Some(json!({"secret": rig.ready.sign_in_secret}))).await;
+    assert_eq!(signed_in.status, StatusCode::OK);
+    assert!(!signed_in.headers.contains_key("set-cookie"));
+}
+
+#[tokio::test]
+async fn s41_every_answer_carries_the_security_headers() {
+    let rig = rig().await;
+    for path in ["/asks", "/nowhere", "/!/", "/!/nowhere.js", "/!/healthz"] {
+        let response = rig.get(path).await;
+        let header = |name: &str| response.headers.get(name).map_or("", |value| value.to_str().unwrap());
+        assert!(header("content-security-policy").starts_with("default-src 'none'"), "{path}");
+        assert_eq!(header("cross-origin-opener-policy"), "same-origin", "{path}");
+        assert_eq!(header("cross-origin-resource-policy"), "same-origin", "{path}");
+        assert_eq!(header("x-content-type-options"), "nosniff", "{path}");
+        assert_eq!(header("referrer-policy"), "no-referrer", "{path}");
+    }
+    assert_eq!(rig.get("/asks").await.headers["cache-control"], "no-store");
+    assert_eq!(rig.get("/nowhere").await.status, StatusCode::NOT_FOUND);
+    assert_eq!(rig.get("/nowhere").await.code(), "NOT_FOUND");
+    assert_eq!(rig.get("/!/nowhere.js").await.status, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn s11_the_sign_in_link_works_once() {
+    let rig = rig().await;
+    let secret = rig.ready.sign_in_secret.clone();
+    assert!(rig.ready.sign_in_link().contains('#'));
+    let login = async |secret: &str, name: Option<&str>| {
+        rig.call(Method::POST, "/login", "", Some(json!({"secret": secret, "name": name}))).await
+    };
+    let signed_in = login(&secret, Some("Ada")).await;
+    assert_eq!(signed_in.status, StatusCode::OK);
+    assert_eq!((&signed_in.json()["scope"], &signed_in.json()["name"]), (&json!("admin"), &json!("Ada")));
+    let page = signed_in.json()["token"].as_str().unwrap().to_owned();
+    assert_eq!(rig.call(Method::GET, "/flags", &page, None).await.status, StatusCode::OK);
+    assert_eq!(login(&secret, None).await.status, StatusCode::UNAUTHORIZED);
+    let out = rig.call(Method::POST, "/logout", &page, None).await;
+    assert_eq!(out.status, StatusCode::NO_CONTENT);
+    assert_eq!(rig.call(Method::GET, "/asks", &page, None).await.status, StatusCode::UNAUTHORIZED);
+}
+
+#[tokio::test]
+async fn s11_the_sign_in_link_is_good_for_ten_minutes() {
+    let clock = handraise_transport::clock::ManualClock::new();
+    let rig = rig_with(|settings| settings.clock = std::sync::Arc::new(clock.clone())).await;
+    clock.advance(Duration::from_secs(600));
+    let late = rig.call(Method::POST, "/login", "", Some(json!({"secret": rig.ready.sign_in_secret}))).await;
+    assert_eq!(late.status, StatusCode::UNAUTHORIZED);
+}
+
+#[tokio::test]
+async fn a_pasted_token_signs_in_with_its_own_scope() {
+    let rig = rig().await;
+    let login =
+        async |secret: &str| rig.call(Method::POST, "/login", "", Some(json!({"secret": secret}))).await;
+    let viewer = login(&rig.token("viewer", "Bob").await).await.json();
+    assert_eq!((&viewer["scope"], &viewer["name"]), (&json!("viewer"), &json!("Bob")));
+    assert_ne!(viewer["token"], Value::Null);
+    assert_eq!(login(&rig.file.holder_token).await.status, StatusCode::FORBIDDEN);
+}
+
+#[tokio::test]
+async fn failed_sign_ins_are_slowed_down() {
+    let clock = handraise_transport::clock::ManualClock::new();
+    let rig = rig_with(|settings| settings.clock = std::sync::Arc::new(clock.clone())).await;
+    let login =
+        async |secret: &str| rig.call(Method::POST, "/login", "", Some(json!({"secret": secret}))).await;
+    for _ in 0..10 {
+        assert_eq!(login("a guess").await.status, StatusCode::UNAUTHORIZED);
+    }
+    let secret = rig.ready.sign_in_secret.clone();
+    let slowed = login(&secret).await;
+    assert_eq!((slowed.status, slowed.code().as_str()), (StatusCode::TOO_MANY_REQUESTS, "RATE_LIMITED"));
+    clock.advance(Duration::from_secs(61));
+    assert_eq!(login(&secret).await.status, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn s34_revocation_and_sign_out_end_streams_within_a_second() {
+    let rig = rig().await;
+    let made = rig.post("/tokens", json!({"scope": "operator", "name": "Ada"})).await.json();
+    let (id, token) = (made["id"].as_str().unwrap(), made["token"].as_str().unwrap());
+    let page = rig.call(Method::POST, "/login", "", Some(json!({"secret": token}))).await.json();
+    let page = page["token"].as_str().unwrap().to_owned();
+    let holder_made = rig.post("/tokens", json!({"scope": "holder"})).await.json();
+    let mut holder = rig.dial(holder_made["token"].as_str().unwrap()).await;
+    holder.hello(None).await;
+    let mut streams = [rig.events(token, None).await, rig.events(&page, None).await];
+    for stream in &mut streams {
+        stream.until("snapshot").await;
+    }
+    let second = Duration::from_secs(1);
+    for id in [id, holder_made["id"].as_str().unwrap()] {
+        let path = format!("/tokens/{id}");
+        let revoked = rig.call(Method::DELETE, &path, &rig.file.admin_token, None).await;
+        assert_eq!(revoked.status, StatusCode::NO_CONTENT);
+    }
+    for stream in &mut streams {
+        assert!(tokio::time::timeout(second, stream.next()).await.unwrap().is_none());
+    }
+    assert!(tokio::time::timeout(second, holder.receive()).await.unwrap().is_none());
+    for token in [token, &page] {
+        assert_eq!(rig.call(Method::GET, "/asks", token, None).await.status, StatusCode::UNAUTHORIZED);
+    }
+}
+
+#[tokio::test]
+async fn s34_expiry_ends_a_token_and_its_streams() {
+    let clock = handraise_transport::clock::ManualClock::new();
+    let rig = rig_with(|settings| settings.clock = std::sync::Arc::new(clock.clone())).await;
+    let expires = handraise_transport::clock::Clock::wall(&clock) + jiff::SignedDuration::from_secs(60);
+    let body = json!({"scope": "viewer", "expires": expires.to_string()});
+    let token = rig.post("/tokens", body).await.json()["token"].as_str().unwrap().to_owned();
+    let mut stream = rig.events(&token, None).await;
+    stream.until("snapshot").await;
+    clock.advance(Duration::from_secs(60));
+    assert_eq!(rig.call(Method::GET, "/asks", &token, None).await.status, StatusCode::UNAUTHORIZED);
+    assert!(tokio::time::timeout(Duration::from_secs(1), stream.next()).await.unwrap().is_none());
+    let past = json!({"scope": "viewer", "expires": expires.to_string()});
+    assert_eq!(rig.post("/tokens", past).await.status, StatusCode::BAD_REQUEST);
+}
+
+#[tokio::test]
+async fn tokens_are_listed_without_their_secrets() {
+    let rig = rig().await;
+    let secret = rig.token("viewer", "Bob").await;
+    let list = rig.get("/tokens").await;
+    assert!(!String::from_utf8_lossy(&list.bytes).contains(&secret));
+    let tokens = list.json()["tokens"].clone();
+    assert_eq!(tokens[0]["name"], "Bob");
+    assert_eq!(tokens.as_array().unwrap().len(), 3, "{tokens}");
+    for body in [json!({"scope": "viewer", "name": ""}), json!({"scope": "viewer", "name": "x".repeat(129)})]
+    {
+        assert_eq!(rig.post("/tokens", body).await.status, StatusCode::BAD_REQUEST);
+    }
+}
+
+#[tokio::test]
+async fn local_files_are_for_their_owner_only_and_tokens_survive_a_restart() {
+    let rig = rig().await;
+    let before = rig.file.clone();
+    let data = rig.dir.path().join("data");
+    let mode = |name: &str| data.join(name).metadata().unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode("inbox.json"), mode("inbox.sock"), mode(".")), (0o600, 0o600, 0o700));
+    let dir = rig.stop().await;
+    assert!(!data.join("inbox.sock").exists());
+    let rig = start(dir, |_| {}).await;
+    assert_eq!(rig.file.holder_token, before.holder_token);
+    assert_eq!(rig.file.admin_token, before.admin_token);
+    assert_eq!(rig.get("/asks").await.status, StatusCode::OK);
+    // A token that was revoked is made anew.
+    let tokens = rig.get("/tokens").await.json();
+    let holder = tokens["tokens"].as_array().unwrap().iter().find(|t| t["scope"] == "holder").unwrap();
+    let path = format!("/tokens/{}", holder["id"].as_str().unwrap());
+    rig.call(Method::DELETE, &path, &rig.file.admin_token, None).await;
+    let rig = start(rig.stop().await, |_| {}).await;
+    assert_ne!(rig.file.holder_token, before.holder_token);
+    assert_eq!(rig.file.admin_token, before.admin_token);
+}
+
+#[tokio::test]
+async fn a_second_inbox_on_the_same_data_is_refused() {
+    let rig = rig().await;
+    let settings = crate::rig::settings(rig.dir.path());
+    let refused = handraise_server::serve(settings, |_| {}, std::future::pending()).await.unwrap_err();
+    assert!(matches!(refused, handraise_server::ServeError::InUse { .. }), "{refused}");
+    assert_eq!(rig.get("/asks").await.status, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn s10_listening_beyond_loopback_needs_a_word_for_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let settings = handraise_server::Settings::new(dir.path(), ([0, 0, 0, 0], 0).into());
+    let refused = handraise_server::serve(settings, |_| {}, std::future::pending()).await.unwrap_err();
+    assert!(matches!(refused, handraise_server::ServeError::BeyondLoopback(_)), "{refused}");
+}
+
+#[tokio::test]
+async fn s43_the_inbox_proves_that_it_knows_the_holder_token() {
+    use hmac::{Hmac, KeyInit as _, Mac as _};
+    use sha2::{Digest as _, Sha256};
+
+    let rig = rig().await;
+    let key = Sha256::digest(rig.file.holder_token.as_bytes());
+    let prefix: String = key[..4].iter().map(|byte| format!("{byte:02x}")).collect();
+    let nonce = "0123456789abcdef0123";
+    let proof = async |prefix: &str, nonce: &str| {
+        rig.call(Method::GET, &format!("/holder/proof?key={prefix}&nonce={nonce}"), "", None).await
+    };
+    let mut mac = Hmac::<Sha256>::new_from_slice(&key).unwrap();
+    mac.update(nonce.as_bytes());
+    mac.update(rig.host().as_bytes());
+    let expected: String = mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+    assert_eq!(proof(&prefix, nonce).await.json()["proof"], expected);
+    assert_eq!(proof("ffffffff", nonce).await.status, StatusCode::NOT_FOUND);
+    let admin = Sha256::digest(rig.file.admin_token.as_bytes());
+    let admin: String = admin[..4].iter().map(|byte| format!("{byte:02x}")).collect();
+    assert_eq!(proof(&admin, nonce).await.status, StatusCode::NOT_FOUND, "only holder tokens are proven");
+    assert_eq!(proof(&prefix, "short").await.status, StatusCode::BAD_REQUEST);
+    assert_eq!(proof("xyz", nonce).await.status, StatusCode::BAD_REQUEST);
+}
+
+#[tokio::test]
+async fn flags_are_set_listed_and_taken_back() {
+    let rig = rig().await;
+    let put = async |name: &str, value: Value| {
+        let body = json!({"value": value});
+        rig.call(Method::PUT, &format!("/flags/{name}"), &rig.file.admin_token, Some(body)).await
+    };
+    let flags = rig.get("/flags").await.json();
+    assert_eq!(flags["flags"].as_array().unwrap().len(), 3);
+    let set = put("features.acpElicitation", json!(false)).await.json();
+    assert_eq!(set, json!({"name": "features.acpElicitation", "value": false, "source": "setting"}));
+    // F5: a holder that dials from now on hears of it.
+    let mut holder = rig.dial(&rig.file.holder_token).await;
+    assert!(!holder.hello(None).await.flags.acp_elicitation);
+    let back = put("features.acpElicitation", Value::Null).await.json();
+    assert_eq!(back["source"], "default");
+    assert_eq!(put("unknown", json!(true)).await.status, StatusCode::NOT_FOUND);
+    assert_eq!(put("elicitation", json!("off")).await.status, StatusCode::BAD_REQUEST);
+}
+
+#[tokio::test]
+async fn bodies_are_bounded_and_errors_name_the_place() {
+    let rig = rig().await;
+    let huge = json!({"secret": "x".repeat(3 * 1024 * 1024)});
+    let refused = rig.call(Method::POST, "/login", "", Some(huge)).await;
+    assert_eq!((refused.status, refused.code().as_str()), (StatusCode::PAYLOAD_TOO_LARGE, "LIMIT_EXCEEDED"));
+    let refused = rig.post("/tokens", json!({"scope": "king"})).await;
+    assert_eq!((refused.status, refused.code().as_str()), (StatusCode::BAD_REQUEST, "BAD_REQUEST"));
+    for path in ["/asks?limit=0", "/asks?limit=501", "/asks?state=lost", "/asks?cursor=x", "/asks?colour=red"]
+    {
+        assert_eq!(rig.get(path).await.status, StatusCode::BAD_REQUEST, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn machines_that_watch_the_inbox_need_no_token() {
+    let rig = rig().await;
+    for path in ["/!/healthz", "/!/readyz", "/!/metrics"] {
+        assert_eq!(rig.call(Method::GET, path, "", None).await.status, StatusCode::OK, "{path}");
+    }
+    let mut holder = rig.holder().await;
+    holder.opens(&crate::rig::ask("a")).await;
+    let text = String::from_utf8(rig.get("/!/metrics").await.bytes.to_vec()).unwrap();
+    for line in [
+        "handraise_asks_open 1",
+        "handraise_holders_connected 1",
+        "handraise_asks_opened_total{source=\"elicitation\"} 1",
+    ] {
+        assert!(text.lines().any(|known| known == line), "{line}\n{text}");
+    }
+}
+
+#[tokio::test]
+async fn a_token_is_made_without_a_running_inbox() {
+    let dir = std::sync::Arc::new(tempfile::tempdir().unwrap());
+    let data = dir.path().join("data");
+    let wanted = handraise_api::access::CreateToken {
+        scope: handraise_api::access::Scope::Viewer,
+        name: None,
+        owner: None,
+        expires: None,
+    };
+    let clock = handraise_transport::clock::SystemClock::shared();
+    let made = handraise_server::create_token(&data, &wanted, clock.clone()).await.unwrap();
+    let rig = start(dir, |_| {}).await;
+    assert_eq!(rig.call(Method::GET, "/asks", &made.token, None).await.status, StatusCode::OK);
+    let refused = handraise_server::create_token(&data, &wanted, clock).await.err().unwrap();
+    assert!(matches!(refused, handraise_server::ServeError::InUse { .. }), "{refused}");
+}

@@ -1,1 +1,275 @@
-//! placeholder
+//! Instances, epochs, snapshots and what a holder may not say (S9; F7; AC-12f, AC-60).
+
+use handraise_api::{
+    error::ErrorCode,
+    frame::{FrameKind, action},
+    session::SessionState,
+    words::{Outcome, Provenance, Source},
+};
+use http::StatusCode;
+use serde_json::{Value, json};
+
+use crate::rig::{ask, rig, rig_with, settled, start};
+
+#[tokio::test]
+async fn ac60_the_holders_id_and_content_are_kept_verbatim() {
+    let rig = rig().await;
+    let mut holder = rig.holder().await;
+    let id = "0192c9a4-7a3e-7b61-8a1e-3f7a1b2c3d4e";
+    let asked = ask(id);
+    holder.opens(&asked).await;
+    let shown = rig.get(&format!("/asks/{id}")).await.json();
+    assert_eq!(shown["id"], id);
+    assert_eq!(shown["digest"], asked.content.digest());
+    assert_eq!((&shown["state"], &shown["holder_connected"]), (&json!("open"), &json!(true)));
+    assert_eq!(shown["origin"]["holder"], "agent");
+    assert_eq!(shown["origin"]["holder_token"], "local");
+    // F6: what an answer surface needs to know is there.
+    assert_eq!(shown["source"], "elicitation");
+    assert_eq!(
+        (&shown["allows_partial"], &shown["allows_text_with_selection"]),
+        (&json!(true), &json!(true))
+    );
+    assert_eq!(shown["questions"][0]["kind"], "single");
+    assert_eq!(shown["questions"], serde_json::to_value(&asked.content.questions).unwrap());
+}
+
+#[tokio::test]
+async fn ac12f_equal_questions_are_two_asks() {
+    let rig = rig().await;
+    let mut holder = rig.holder().await;
+    holder.opens(&ask("a")).await;
+    holder.opens(&ask("b")).await;
+    assert_eq!(holder.settle(&settled("a", Outcome::Accept, None)).await, None);
+    assert_eq!(rig.get("/asks/b").await.json()["state"], "open");
+    assert_eq!(rig.get("/asks").await.json()["asks"].as_array().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn f7_every_end_that_the_holder_makes_itself_is_known() {
+    let rig = rig().await;
+    let mut holder = rig.holder().await;
+    for (id, outcome) in [("t", Outcome::Timeout), ("c", Outcome::Cancel), ("w", Outcome::Withdrawn)] {
+        holder.opens(&ask(id)).await;
+        let mut ended = settled(id, outcome, None);
+        ended.settlement.reason = Some("agent_disconnected".into());
+        assert_eq!(holder.settle(&ended).await, None);
+        // Repeated until acknowledged: the same again is acknowledged again.
+        assert_eq!(holder.settle(&ended).await, None);
+        let how = rig.get(&format!("/asks/{id}")).await.json()["settlement"].clone();
+        assert_eq!((&how["outcome"], &how["provenance"]), (&json!(outcome.as_str()), &json!("system")));
+        assert_eq!(how["reason"], "agent_disconnected");
+    }
+    let list = rig.get("/asks?state=settled").await.json();
+    assert_eq!(list["asks"].as_array().unwrap().len(), 3);
+}
+
+#[tokio::test]
+async fn s15_a_holder_never_says_human() {
+    let rig = rig().await;
+    let mut holder = rig.holder().await;
+    holder.opens(&ask("a")).await;
+    let mut ended = settled("a", Outcome::Accept, None);
+    ended.settlement.provenance = Provenance::Human;
+    assert_eq!(holder.settle(&ended).await, None);
+    let how = rig.get("/asks/a").await.json()["settlement"].clone();
+    assert_eq!((&how["provenance"], &how["by"]), (&json!("client"), &Value::Null));
+}
+
+#[tokio::test]
+async fn s9_another_instance_changes_nothing() {
+    let rig = rig().await;
+    let mut holder = rig.holder().await;
+    holder.session("one", SessionState::Running).await;
+    holder.opens(&ask("a")).await;
+    let mut other = rig.holder().await;
+    assert_eq!(other.open(&ask("a")).await.unwrap().code, ErrorCode::NotOwner);
+    let forged = settled("a", Outcome::Accept, None);
+    assert_eq!(other.settle(&forged).await.unwrap().code, ErrorCode::NotOwner);
+    let mut in_session = ask("b");
+    in_session.content.session_id = Some("one".into());
+    assert_eq!(other.open(&in_session).await.unwrap().code, ErrorCode::NotOwner);
+    other.snapshot(&[ask("a")], &[settled("a", Outcome::Accept, None)]).await;
+    let shown = rig.get("/asks/a").await.json();
+    assert_eq!(shown["state"], "open");
+    assert_eq!(rig.get("/asks/b").await.status, StatusCode::NOT_FOUND);
+    let metrics = String::from_utf8(rig.get("/!/metrics").await.bytes.to_vec()).unwrap();
+    assert!(metrics.contains("handraise_refused_total{what=\"not_owner\"} 5"), "{metrics}");
+}
+
+#[tokio::test]
+async fn s9_an_instance_is_resumed_with_its_secret_and_token_only() {
+    let rig = rig().await;
+    let mut holder = rig.holder().await;
+    holder.opens(&ask("a")).await;
+    let (instance, secret) = holder.die();
+    rig.until("/asks/a", |ask| ask["holder_connected"] == false).await;
+    let other_token = rig.token("holder", "other").await;
+    for (token, secret) in [(&rig.file.holder_token, "wrong"), (&other_token, secret.as_str())] {
+        let mut thief = rig.dial(token).await;
+        let refused = thief.try_hello(Some((&instance, secret))).await;
+        assert_eq!(refused.error.unwrap().code, ErrorCode::NotOwner);
+        assert!(thief.receive().await.is_none(), "the socket is closed");
+    }
+    assert_eq!(rig.get("/asks/a").await.json()["holder_connected"], false);
+    let mut back = rig.dial(&rig.file.holder_token).await;
+    let welcome = back.hello(Some((&instance, &secret))).await;
+    assert_eq!((welcome.instance, welcome.epoch, welcome.resume_secret), (instance, 2, None));
+    assert_eq!(rig.get("/asks/a").await.json()["holder_connected"], true);
+}
+
+#[tokio::test]
+async fn s9_a_later_connection_closes_the_earlier_one() {
+    let rig = rig().await;
+    let mut first = rig.holder().await;
+    first.opens(&ask("a")).await;
+    let (instance, secret) = (first.instance.clone(), first.secret.clone());
+    let mut second = rig.dial(&rig.file.holder_token).await;
+    second.hello(Some((&instance, &secret))).await;
+    assert!(first.receive().await.is_none());
+    second.snapshot(&[ask("a")], &[]).await;
+    let shown = rig.get("/asks/a").await.json();
+    assert_eq!((&shown["state"], &shown["holder_connected"]), (&json!("open"), &json!(true)));
+}
+
+#[tokio::test]
+async fn only_the_last_part_of_a_snapshot_withdraws() {
+    let rig = rig().await;
+    let mut holder = rig.holder().await;
+    for id in ["kept", "ended", "gone"] {
+        holder.opens(&ask(id)).await;
+    }
+    let (instance, secret) = holder.die();
+    let mut holder = rig.dial(&rig.file.holder_token).await;
+    holder.hello(Some((&instance, &secret))).await;
+    let part = |seq: u32, last: bool, asks: Value, settlements: Value| json!({"seq": seq, "last": last, "asks": asks, "settlements": settlements});
+    let first = part(0, false, json!([ask("kept")]), json!([]));
+    assert!(holder.request(action::SNAPSHOT, &first).await.error.is_none());
+    assert_eq!(rig.get("/asks/gone").await.json()["state"], "open");
+    let skipped = part(2, true, json!([]), json!([]));
+    let refused = holder.request(action::SNAPSHOT, &skipped).await;
+    assert_eq!(refused.error.unwrap().code, ErrorCode::BadRequest);
+    // An ask that opens between two parts need not be in a later one.
+    holder.opens(&ask("between")).await;
+    let last = part(1, true, json!([]), json!([settled("ended", Outcome::Timeout, None)]));
+    assert!(holder.request(action::SNAPSHOT, &last).await.error.is_none());
+    for (id, outcome) in
+        [("kept", None), ("between", None), ("ended", Some("timeout")), ("gone", Some("withdrawn"))]
+    {
+        let shown = rig.get(&format!("/asks/{id}")).await.json();
+        assert_eq!(shown["settlement"]["outcome"].as_str(), outcome, "{id}");
+    }
+    assert!(holder.is_quiet());
+}
+
+#[tokio::test]
+async fn s9_content_never_changes_and_an_ended_id_never_reopens() {
+    let rig = rig().await;
+    let mut holder = rig.holder().await;
+    holder.opens(&ask("a")).await;
+    holder.opens(&ask("a")).await;
+    let mut changed = ask("a");
+    changed.content.message = "Drop the database?".into();
+    assert_eq!(holder.open(&changed).await.unwrap().code, ErrorCode::ContentChanged);
+    let how = rig.get("/asks/a").await.json()["settlement"].clone();
+    assert_eq!((&how["outcome"], &how["reason"]), (&json!("withdrawn"), &json!("content_changed")));
+    let again = holder.request(action::ASK_OPENED, &json!({"ask": ask("a")})).await;
+    assert_eq!(again.error.unwrap().code, ErrorCode::NotFound);
+    let ended: Value = serde_json::from_str(again.payload.unwrap().get()).unwrap();
+    assert_eq!(ended["ended"]["settlement"]["outcome"], "withdrawn");
+    holder.snapshot(&[ask("a")], &[]).await;
+    assert_eq!(rig.get("/asks/a").await.json()["state"], "settled");
+}
+
+#[tokio::test]
+async fn a_holder_has_a_bounded_number_of_asks_open() {
+    let rig = rig_with(|settings| settings.limits.open_asks = 2).await;
+    let mut holder = rig.holder().await;
+    holder.opens(&ask("a")).await;
+    holder.opens(&ask("b")).await;
+    assert_eq!(holder.open(&ask("c")).await.unwrap().code, ErrorCode::LimitExceeded);
+    holder.opens(&ask("b")).await;
+    assert_eq!(holder.settle(&settled("a", Outcome::Cancel, None)).await, None);
+    holder.opens(&ask("c")).await;
+    let mut other = rig.holder().await;
+    other.opens(&ask("d")).await;
+}
+
+#[tokio::test]
+async fn a_holder_has_a_bounded_number_of_bytes_open() {
+    let rig = rig_with(|settings| settings.limits.open_bytes = 1_500).await;
+    let mut holder = rig.holder().await;
+    holder.opens(&ask("a")).await;
+    let mut large = ask("b");
+    large.content.message = "x".repeat(1_500);
+    assert_eq!(holder.open(&large).await.unwrap().code, ErrorCode::LimitExceeded);
+}
+
+#[tokio::test]
+async fn what_is_no_frame_ends_the_connection_and_what_is_unknown_does_not() {
+    let rig = rig().await;
+    let mut holder = rig.holder().await;
+    let unknown = holder.request("asks.dance", &json!({})).await;
+    assert_eq!(unknown.error.unwrap().code, ErrorCode::UnknownAction);
+    let unreadable = holder.request(action::ASK_OPENED, &json!({"ask": {"id": 7}})).await;
+    assert_eq!(unreadable.error.unwrap().code, ErrorCode::BadRequest);
+    for id in ["", "a b", &"x".repeat(65)] {
+        assert_eq!(holder.open(&ask(id)).await.unwrap().code, ErrorCode::BadRequest, "{id:?}");
+    }
+    holder.send(FrameKind::Event, "", "something.else", &json!({})).await;
+    holder.opens(&ask("a")).await;
+    for garbage in ["", "{", "[]", "{\"type\":\"request\"}", "null"] {
+        let mut holder = rig.holder().await;
+        holder.send_text(garbage).await;
+        assert!(holder.receive().await.is_none(), "{garbage:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_conversation_begins_with_a_hello_of_this_protocol() {
+    let rig = rig().await;
+    let mut early = rig.dial(&rig.file.holder_token).await;
+    let refused = early.request(action::ASK_OPENED, &json!({"ask": ask("a")})).await;
+    assert_eq!(refused.error.unwrap().code, ErrorCode::BadRequest);
+    let mut later = rig.dial(&rig.file.holder_token).await;
+    let hello = json!({"protocol": 2, "kind": "agent", "version": "9", "host": "laptop"});
+    let refused = later.request(action::HELLO, &hello).await.error.unwrap();
+    assert!(refused.message.contains("protocol 1"), "{refused}");
+    assert_eq!(rig.get("/asks/a").await.status, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn a_restart_of_the_inbox_keeps_asks_open_and_notifies_nobody_again() {
+    let rig = rig().await;
+    let mut holder = rig.holder().await;
+    let mut asked = ask("a");
+    asked.content.source = Source::Script;
+    holder.opens(&asked).await;
+    let (instance, secret) = (holder.instance.clone(), holder.secret.clone());
+    let dir = rig.stop().await;
+    assert!(holder.receive().await.is_none());
+    let rig = start(dir, |_| {}).await;
+    let shown = rig.get("/asks/a").await.json();
+    assert_eq!((&shown["state"], &shown["holder_connected"]), (&json!("open"), &json!(false)));
+    let mut events = rig.events(&rig.file.admin_token, None).await;
+    events.until("snapshot").await;
+    let mut holder = rig.dial(&rig.file.holder_token).await;
+    holder.hello(Some((&instance, &secret))).await;
+    holder.snapshot(&[asked], &[]).await;
+    let updated = events.until("ask.updated").await;
+    assert_eq!(updated.data["holder_connected"], true);
+    // The next notification is that of the next ask.
+    holder.opens(&ask("b")).await;
+    assert_eq!(events.until("session.clarification_requested").await.data["id"], "b");
+}
+
+#[tokio::test]
+async fn stored_names_of_holders_are_short() {
+    let rig = rig().await;
+    let mut holder = rig.holder().await;
+    let mut asked = ask("a");
+    asked.server = Some("é".repeat(100));
+    holder.opens(&asked).await;
+    let server = rig.get("/asks/a").await.json()["origin"]["server"].as_str().unwrap().to_owned();
+    assert_eq!(server, "é".repeat(64));
+}

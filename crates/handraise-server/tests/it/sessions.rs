@@ -1,1 +1,203 @@
-//! placeholder
+//! Sessions: transcripts, what they wait for, prompts, and agents that the inbox starts (AC-08; D3).
+
+use std::sync::Arc;
+
+use handraise_api::{
+    error::{ErrorBody, ErrorCode},
+    frame::action,
+    session::{Author, Message, MessageKind, SessionState},
+    words::Outcome,
+};
+use handraise_server::{AgentSettings, Launcher};
+use handraise_transport::spawn::Supervisor;
+use http::{Method, StatusCode};
+use serde_json::{Value, json};
+
+use crate::rig::{ask, rig, rig_with, settled};
+
+#[tokio::test]
+async fn ac08_an_ask_is_a_transcript_entry_and_the_sessions_pending_action() {
+    let rig = rig().await;
+    let mut events = rig.events(&rig.file.admin_token, None).await;
+    let mut holder = rig.holder().await;
+    holder.session("one", SessionState::Running).await;
+    let mut asked = ask("a");
+    asked.content.session_id = Some("one".into());
+    holder.opens(&asked).await;
+    let messages = rig.get("/sessions/one/messages").await.json();
+    let entry = &messages["messages"][0];
+    assert_eq!((&entry["type"], &entry["author"]), (&json!("clarification_request"), &json!("agent")));
+    assert_eq!((&entry["requests_input"], &entry["metadata"]["pending_id"]), (&json!(true), &json!("a")));
+    let session = rig.get("/sessions/one").await.json();
+    assert_eq!((&session["pending_action"], &session["waiting"]), (&json!("clarification"), &json!(1)));
+    assert_eq!((&session["state"], &session["holder_connected"]), (&json!("running"), &json!(true)));
+    assert_eq!(events.until("session.message").await.data["metadata"]["pending_id"], "a");
+    let told = events.until("session.updated").await;
+    assert_eq!(told.data["pending_action"], "clarification");
+    // D3: it holds until the last one ended.
+    let mut second = ask("b");
+    second.content.session_id = Some("one".into());
+    holder.opens(&second).await;
+    assert_eq!(holder.settle(&settled("b", Outcome::Cancel, None)).await, None);
+    assert_eq!(rig.get("/sessions/one").await.json()["pending_action"], "clarification");
+    assert_eq!(holder.settle(&settled("a", Outcome::Cancel, None)).await, None);
+    let session = rig.get("/sessions/one").await.json();
+    assert_eq!((&session["pending_action"], &session["waiting"]), (&Value::Null, &json!(0)));
+}
+
+fn entry(seq: u64, text: &str) -> Value {
+    let message = Message {
+        seq,
+        session_id: "one".into(),
+        at: jiff::Timestamp::UNIX_EPOCH,
+        kind: MessageKind::AgentText,
+        author: Author::Agent,
+        text: text.into(),
+        continues: false,
+        requests_input: false,
+        metadata: serde_json::Map::new(),
+    };
+    json!({ "message": message })
+}
+
+#[tokio::test]
+async fn a_transcript_is_paged_and_an_entry_sent_twice_is_there_once() {
+    let rig = rig().await;
+    let mut holder = rig.holder().await;
+    holder.session("one", SessionState::Running).await;
+    for (seq, text) in [(0, "a"), (1, "b"), (1, "b"), (2, "c")] {
+        assert!(holder.request(action::SESSION_MESSAGE, &entry(seq, text)).await.error.is_none());
+    }
+    let page = rig.get("/sessions/one/messages?limit=2").await.json();
+    assert_eq!((&page["messages"][0]["text"], &page["messages"][1]["text"]), (&json!("a"), &json!("b")));
+    let rest = rig.get(&format!("/sessions/one/messages?after={}", page["next_after"])).await.json();
+    assert_eq!((&rest["messages"][0]["text"], &rest["next_after"]), (&json!("c"), &Value::Null));
+    assert_eq!(rig.get("/sessions/other/messages").await.status, StatusCode::NOT_FOUND);
+    assert_eq!(rig.get("/sessions/one/messages?limit=0").await.status, StatusCode::BAD_REQUEST);
+    let mut other = rig.holder().await;
+    let foreign = other.request(action::SESSION_MESSAGE, &entry(9, "x")).await;
+    assert_eq!(foreign.error.unwrap().code, ErrorCode::NotOwner);
+    let list = rig.get("/sessions").await.json();
+    assert_eq!(list["sessions"][0]["agent"], "claude-acp");
+}
+
+#[tokio::test]
+async fn prompts_and_cancellations_travel_over_the_stream() {
+    let rig = Arc::new(rig().await);
+    let mut holder = rig.holder().await;
+    holder.session("one", SessionState::Idle).await;
+    rig.until("/sessions/one", |session| session["holder_connected"] == true).await;
+    let post = |path: &'static str, body: Value| {
+        let rig = Arc::clone(&rig);
+        tokio::spawn(async move { rig.post(path, body).await })
+    };
+    let prompting = post("/sessions/one/prompt", json!({"text": "go on"}));
+    let (id, prompt) = holder.expect(action::SESSION_PROMPT).await;
+    assert_eq!(prompt, json!({"session_id": "one", "text": "go on"}));
+    holder.succeed(&id, action::SESSION_PROMPT).await;
+    assert_eq!(prompting.await.unwrap().status, StatusCode::NO_CONTENT);
+    let cancelling = post("/sessions/one/cancel", json!({}));
+    let (id, _) = holder.expect(action::SESSION_CANCEL).await;
+    let error = ErrorBody::new(ErrorCode::NotFound, "no such session here");
+    holder.refuse(&id, action::SESSION_CANCEL, error, None).await;
+    assert_eq!(cancelling.await.unwrap().status, StatusCode::NOT_FOUND);
+    assert_eq!(
+        post("/sessions/one/prompt", json!({"text": " "})).await.unwrap().status,
+        StatusCode::BAD_REQUEST
+    );
+    assert_eq!(
+        post("/sessions/other/prompt", json!({"text": "x"})).await.unwrap().status,
+        StatusCode::NOT_FOUND
+    );
+    drop(holder.die());
+    rig.until("/sessions/one", |session| session["holder_connected"] == false).await;
+    let lost = post("/sessions/one/prompt", json!({"text": "x"})).await.unwrap();
+    assert_eq!(
+        (lost.status, lost.code().as_str()),
+        (StatusCode::SERVICE_UNAVAILABLE, "HOLDER_NOT_CONNECTED")
+    );
+}
+
+#[tokio::test]
+async fn an_agent_is_started_as_configured_and_its_prompt_follows_over_the_stream() {
+    let rig = rig_with(|settings| {
+        let dir = settings.data_dir.parent().unwrap().to_owned();
+        settings.agents = vec![AgentSettings {
+            id: "scripted".into(),
+            command: vec!["its".into(), "command".into()],
+            cwd: None,
+        }];
+        // The shell stands in for the supervisor as well as for the agent: it writes down how it was called.
+        let script = "printf '%s\\n' \"$@\" > called.new; mv called.new called; while :; do sleep 1; done";
+        settings.launcher = Some(Launcher {
+            program: "agent".into(),
+            args: vec!["--data-dir".into(), "there".into()],
+            environment: vec![("PATH".into(), "/usr/bin:/bin".into())],
+            supervisor: Supervisor::other("/bin/sh", ["-c", script, "sh"].map(Into::into)),
+        });
+        std::fs::create_dir(dir.join("work")).unwrap();
+    })
+    .await;
+    let work = rig.dir.path().join("work");
+    let start = json!({"agent": "scripted", "cwd": work, "prompt": "do it"});
+    let started = rig.post("/sessions", start).await;
+    assert_eq!(started.status, StatusCode::CREATED, "{}", started.json());
+    let id = started.json()["id"].as_str().unwrap().to_owned();
+    assert_eq!(started.json()["holder_connected"], false);
+    let called = crate::rig::within(async {
+        loop {
+            if let Ok(called) = std::fs::read_to_string(work.join("called")) {
+                return called;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+    })
+    .await;
+    let work = work.display().to_string();
+    let expected = [
+        "agent",
+        "--data-dir",
+        "there",
+        "--agent-id",
+        "scripted",
+        "--session-id",
+        &id,
+        "--cwd",
+        &work,
+        "--",
+        "its",
+        "command",
+    ];
+    let arguments: Vec<&str> = called.lines().skip_while(|line| *line != "agent").collect();
+    assert_eq!(arguments, expected);
+    assert!(!called.contains("do it"), "a prompt is no argument");
+    // Its holder announces the session, and the prompt follows.
+    let mut holder = rig.holder().await;
+    holder.session(&id, SessionState::Idle).await;
+    let (request, prompt) = holder.expect(action::SESSION_PROMPT).await;
+    assert_eq!(prompt, json!({"session_id": id, "text": "do it"}));
+    holder.succeed(&request, action::SESSION_PROMPT).await;
+    // The end of the inbox is the end of the agent.
+    crate::rig::within(rig.stop()).await;
+}
+
+#[tokio::test]
+async fn what_cannot_be_started_is_said() {
+    let rig = rig_with(|settings| {
+        settings.agents = vec![AgentSettings { id: "known".into(), command: vec!["x".into()], cwd: None }];
+    })
+    .await;
+    for (body, word) in [
+        (json!({"agent": "unknown"}), "known"),
+        (json!({"agent": "known"}), "cwd"),
+        (json!({"agent": "known", "cwd": "relative"}), "absolute"),
+        (json!({"agent": "known", "cwd": "/", "prompt": ""}), "prompt"),
+        (json!({"agent": "known", "cwd": "/"}), "handraise agent"),
+    ] {
+        let refused = rig.call(Method::POST, "/sessions", &rig.file.admin_token, Some(body.clone())).await;
+        assert_eq!(refused.status, StatusCode::BAD_REQUEST, "{body}");
+        let message = refused.json()["error"]["message"].as_str().unwrap().to_owned();
+        assert!(message.contains(word), "{message}");
+    }
+    assert!(rig.get("/sessions").await.json()["sessions"].as_array().unwrap().is_empty());
+}
