@@ -6,9 +6,9 @@ export interface Answer {
   /** Which question. */
   question_id: string;
   /** Values of the choices picked. */
-  selected_options?: string[];
+  selected_options: string[];
   /** Free text; numbers too come here, as text. */
-  custom_text?: string;
+  custom_text: string;
 }
 
 /** Body of `POST /asks/{id}/answer`. */
@@ -40,12 +40,12 @@ export type Ask = AskContent & {
   /** When the inbox first heard of it. */
   opened_at: string;
   /** When it ends by itself. */
-  deadline?: string | null;
+  deadline: string | null;
   /** Until when an answer is kept for the next identical call. */
-  parked_until?: string | null;
+  parked_until: string | null;
   /** Whether its holder can be reached now. */
   holder_connected: boolean;
-  settlement?: Settlement | null;
+  settlement: Settlement | null;
   /** Set on a repeated answer by the operator whose equal submission had won. */
   replayed?: boolean;
 };
@@ -57,15 +57,15 @@ export interface AskContent {
   /** Form or link. */
   mode: Mode;
   /** The inbox-wide session it belongs to. */
-  session_id?: string | null;
+  session_id: string | null;
   /** The agent's tool call around it. */
-  tool_call_id?: string | null;
+  tool_call_id: string | null;
   /** The request's own words. */
   message: string;
   /** The page to open, in `url` mode. */
-  url?: string | null;
-  confirm?: Confirm | null;
-  on_deadline?: OnDeadline | null;
+  url: string | null;
+  confirm: Confirm | null;
+  on_deadline: OnDeadline | null;
   /** Whether free text may stand beside a selection (F6). */
   allows_text_with_selection: boolean;
   /** Whether questions may be left unanswered (F6). */
@@ -87,9 +87,9 @@ export interface AskEvent {
   /** `opened`, `seen`, `submitted`, `verdict`, `settled`, `disconnected`, `reconnected`. */
   kind: string;
   /** Who did it, where someone did. */
-  by?: string | null;
+  by: string | null;
   /** In short: a code, never an answer. */
-  detail?: string | null;
+  detail: string | null;
 }
 
 /** `GET /asks`. */
@@ -97,7 +97,7 @@ export interface AskList {
   /** One page. */
   asks: Ask[];
   /** Pass as `cursor` for the next page. */
-  next_cursor?: string | null;
+  next_cursor: string | null;
 }
 
 /** Where an ask is in its life, as the inbox knows it. */
@@ -129,9 +129,9 @@ export interface Choice {
   /** What a human reads. */
   label: string;
   /** One line about it. */
-  description?: string | null;
+  description: string | null;
   /** What choosing it would look like, as text. */
-  preview?: string | null;
+  preview: string | null;
 }
 
 export type Companion = "replaces" | "adds";
@@ -141,35 +141,35 @@ export interface Confirm {
   /** Tool name. */
   tool: string;
   /** Account it acts as, if known. */
-  account?: string | null;
+  account: string | null;
   /** What it acts on. */
-  target?: string | null;
+  target: string | null;
   /** The act in words, for the button. */
-  action?: string | null;
+  action: string | null;
   /** Canonical JSON text of the arguments. */
   arguments: string;
   /** What the upstream's preview says. */
-  preview?: string | null;
+  preview: string | null;
 }
 
 /** What the schema demands of an answer. */
 export interface Constraints {
   /** Shortest text, in Unicode scalar values. */
-  minLength?: number | null;
+  minLength?: number;
   /** Longest text, in Unicode scalar values. */
-  maxLength?: number | null;
+  maxLength?: number;
   /** A regular expression; checked by the holder alone. */
-  pattern?: string | null;
+  pattern?: string;
   /** `email`, `uri`, `date`, `date-time`, or unknown. */
-  format?: string | null;
+  format?: string;
   /** Least number. */
-  minimum?: number | null;
+  minimum?: number;
   /** Greatest number. */
-  maximum?: number | null;
+  maximum?: number;
   /** Fewest selections. */
-  minItems?: number | null;
+  minItems?: number;
   /** Most selections. */
-  maxItems?: number | null;
+  maxItems?: number;
 }
 
 /** Body of `POST /tokens`. */
@@ -248,7 +248,7 @@ export interface Implementation {
   /** Name. */
   name: string;
   /** Version. */
-  version?: string | null;
+  version: string | null;
 }
 
 export type Kind = "single" | "multi" | "text" | "boolean" | "number" | "integer";
@@ -304,7 +304,7 @@ export interface MessageList {
   /** Oldest first. */
   messages: Message[];
   /** Pass as `after` for the next page. */
-  next_after?: number | null;
+  next_after: number | null;
 }
 
 export type Mode = "form" | "url";
@@ -326,9 +326,9 @@ export interface Origin {
   holder: HolderKind;
   /** The name of the token it came with: proven. */
   holder_token: string;
-  client?: Implementation | null;
+  client: Implementation | null;
   /** The server behind the question, by its own word. */
-  server?: string | null;
+  server: string | null;
 }
 
 export type Outcome = "accept" | "decline" | "cancel" | "timeout" | "invalid" | "error" | "not_offered" | "disabled" | "remembered" | "asked" | "withdrawn";
@@ -357,16 +357,16 @@ export interface Question {
   /** The shape of its answer. */
   kind: Kind;
   /** A short heading. */
-  title?: string | null;
+  title: string | null;
   /** The question itself. */
   prompt: string;
   /** Whether it must be answered. */
   required: boolean;
   /** Pre-fills the surface; never sent unseen. */
-  default?: unknown;
+  default: unknown;
   /** Whether free text is taken. */
   allows_text: boolean;
-  companion?: Companion | null;
+  companion: Companion | null;
   /** Whether the answer looks like a secret. */
   secret: boolean;
   /** In declaration order; `[]` for kinds without. */
@@ -395,14 +395,14 @@ export interface Session {
   /** The agent's configured id, e.g. `claude-acp`. */
   agent: string;
   /** The agent's own name for it, or the first words of the first prompt. */
-  title?: string | null;
+  title: string | null;
   /** Where it runs. */
-  cwd?: string | null;
+  cwd: string | null;
   /** Whether a turn is under way. */
   state: SessionState;
   /** How the last turn ended, in ACP's words. */
-  stop_reason?: string | null;
-  pending_action?: PendingAction | null;
+  stop_reason: string | null;
+  pending_action: PendingAction | null;
   /** How many asks of it are open. */
   waiting: number;
   /** Whether its holder can be reached now. */
@@ -438,17 +438,17 @@ export interface Settlement {
   provenance: Provenance;
   /** How it reached a human. */
   rail: Rail;
-  wire?: WireAction | null;
+  wire: WireAction | null;
   /** The operator or token that answered. */
-  by?: string | null;
+  by: string | null;
   /** When. */
   at: string;
   /** Why, in words or a code such as `agent_disconnected`. */
-  reason?: string | null;
+  reason: string | null;
   /** What was answered; secrets as `•` (S33). */
   answers: Answer[];
   /** The submission that won. */
-  submission_id?: string | null;
+  submission_id: string | null;
 }
 
 /** Where things stand when a stream begins. */
@@ -458,7 +458,7 @@ export interface Snapshot {
   /** How many asks are open in all. */
   open: number;
   /** Passed as `cursor` to `GET /asks?state=open` for those that follow. */
-  next_cursor?: string | null;
+  next_cursor: string | null;
   /** Sessions that have not ended, and the latest that have. */
   sessions: Session[];
 }
@@ -484,11 +484,11 @@ export interface Token {
   /** What it may do. */
   scope: Scope;
   /** The person whose holder it is (S16). */
-  owner?: string | null;
+  owner: string | null;
   /** When it was made. */
   created_at: string;
   /** When it ends by itself. */
-  expires_at?: string | null;
+  expires_at: string | null;
   /** Whether it is a signed-in page. */
   page_session: boolean;
 }

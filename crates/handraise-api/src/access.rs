@@ -84,12 +84,13 @@ pub struct Token {
     /// What it may do.
     pub scope: Scope,
     /// The person whose holder it is (S16).
+    #[schema(required)]
     pub owner: Option<String>,
     /// When it was made.
     #[schema(value_type = String, format = DateTime)]
     pub created_at: Timestamp,
     /// When it ends by itself.
-    #[schema(value_type = Option<String>, format = DateTime)]
+    #[schema(value_type = Option<String>, format = DateTime, required)]
     pub expires_at: Option<Timestamp>,
     /// Whether it is a signed-in page.
     pub page_session: bool,

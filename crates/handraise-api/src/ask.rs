@@ -28,14 +28,15 @@ pub struct Ask {
     #[schema(value_type = String, format = DateTime)]
     pub opened_at: Timestamp,
     /// When it ends by itself.
-    #[schema(value_type = Option<String>, format = DateTime)]
+    #[schema(value_type = Option<String>, format = DateTime, required)]
     pub deadline: Option<Timestamp>,
     /// Until when an answer is kept for the next identical call.
-    #[schema(value_type = Option<String>, format = DateTime)]
+    #[schema(value_type = Option<String>, format = DateTime, required)]
     pub parked_until: Option<Timestamp>,
     /// Whether its holder can be reached now.
     pub holder_connected: bool,
     /// How it ended.
+    #[schema(required)]
     pub settlement: Option<Settlement>,
     /// Set on a repeated answer by the operator whose equal submission had won.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -50,16 +51,21 @@ pub struct AskContent {
     /// Form or link.
     pub mode: Mode,
     /// The inbox-wide session it belongs to.
+    #[schema(required)]
     pub session_id: Option<String>,
     /// The agent's tool call around it.
+    #[schema(required)]
     pub tool_call_id: Option<String>,
     /// The request's own words.
     pub message: String,
     /// The page to open, in `url` mode.
+    #[schema(required)]
     pub url: Option<String>,
     /// The guarded call, for a confirm.
+    #[schema(required)]
     pub confirm: Option<Confirm>,
     /// What the holder does at the deadline.
+    #[schema(required)]
     pub on_deadline: Option<OnDeadline>,
     /// Whether free text may stand beside a selection (F6).
     pub allows_text_with_selection: bool,
@@ -91,14 +97,18 @@ pub struct Confirm {
     /// Tool name.
     pub tool: String,
     /// Account it acts as, if known.
+    #[schema(required)]
     pub account: Option<String>,
     /// What it acts on.
+    #[schema(required)]
     pub target: Option<String>,
     /// The act in words, for the button.
+    #[schema(required)]
     pub action: Option<String>,
     /// Canonical JSON text of the arguments.
     pub arguments: String,
     /// What the upstream's preview says.
+    #[schema(required)]
     pub preview: Option<String>,
 }
 
@@ -110,8 +120,10 @@ pub struct Origin {
     /// The name of the token it came with: proven.
     pub holder_token: String,
     /// The agent or client, by its own word.
+    #[schema(required)]
     pub client: Option<Implementation>,
     /// The server behind the question, by its own word.
+    #[schema(required)]
     pub server: Option<String>,
 }
 
@@ -121,6 +133,7 @@ pub struct Implementation {
     /// Name.
     pub name: String,
     /// Version.
+    #[schema(required)]
     pub version: Option<String>,
 }
 
@@ -132,16 +145,19 @@ pub struct Question {
     /// The shape of its answer.
     pub kind: Kind,
     /// A short heading.
+    #[schema(required)]
     pub title: Option<String>,
     /// The question itself.
     pub prompt: String,
     /// Whether it must be answered.
     pub required: bool,
     /// Pre-fills the surface; never sent unseen.
+    #[schema(required)]
     pub default: Option<Value>,
     /// Whether free text is taken.
     pub allows_text: bool,
     /// What free text does to a selection.
+    #[schema(required)]
     pub companion: Option<Companion>,
     /// Whether the answer looks like a secret.
     pub secret: bool,
@@ -159,8 +175,10 @@ pub struct Choice {
     /// What a human reads.
     pub label: String,
     /// One line about it.
+    #[schema(required)]
     pub description: Option<String>,
     /// What choosing it would look like, as text.
+    #[schema(required)]
     pub preview: Option<String>,
 }
 
@@ -170,29 +188,35 @@ pub struct Choice {
 pub struct Constraints {
     /// Shortest text, in Unicode scalar values.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub min_length: Option<u64>,
     /// Longest text, in Unicode scalar values.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub max_length: Option<u64>,
     /// A regular expression; checked by the holder alone.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub pattern: Option<String>,
     /// `email`, `uri`, `date`, `date-time`, or unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub format: Option<String>,
     /// Least number.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<f64>)]
+    #[schema(value_type = f64)]
     pub minimum: Option<Number>,
     /// Greatest number.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<f64>)]
+    #[schema(value_type = f64)]
     pub maximum: Option<Number>,
     /// Fewest selections.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub min_items: Option<u64>,
     /// Most selections.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub max_items: Option<u64>,
 }
 
@@ -203,9 +227,11 @@ pub struct Answer {
     pub question_id: String,
     /// Values of the choices picked.
     #[serde(default)]
+    #[schema(required)]
     pub selected_options: Vec<String>,
     /// Free text; numbers too come here, as text.
     #[serde(default)]
+    #[schema(required)]
     pub custom_text: String,
 }
 
@@ -225,17 +251,21 @@ pub struct Settlement {
     /// How it reached a human.
     pub rail: Rail,
     /// What the asking side was sent; `null` when nothing could be sent.
+    #[schema(required)]
     pub wire: Option<WireAction>,
     /// The operator or token that answered.
+    #[schema(required)]
     pub by: Option<String>,
     /// When.
     #[schema(value_type = String, format = DateTime)]
     pub at: Timestamp,
     /// Why, in words or a code such as `agent_disconnected`.
+    #[schema(required)]
     pub reason: Option<String>,
     /// What was answered; secrets as `•` (S33).
     pub answers: Vec<Answer>,
     /// The submission that won.
+    #[schema(required)]
     pub submission_id: Option<String>,
 }
 
@@ -289,6 +319,7 @@ pub struct AskList {
     /// One page.
     pub asks: Vec<Ask>,
     /// Pass as `cursor` for the next page.
+    #[schema(required)]
     pub next_cursor: Option<String>,
 }
 
@@ -311,8 +342,10 @@ pub struct AskEvent {
     /// `opened`, `seen`, `submitted`, `verdict`, `settled`, `disconnected`, `reconnected`.
     pub kind: String,
     /// Who did it, where someone did.
+    #[schema(required)]
     pub by: Option<String>,
     /// In short: a code, never an answer.
+    #[schema(required)]
     pub detail: Option<String>,
 }
 

@@ -28,6 +28,7 @@ pub struct Snapshot {
     /// How many asks are open in all.
     pub open: u64,
     /// Passed as `cursor` to `GET /asks?state=open` for those that follow.
+    #[schema(required)]
     pub next_cursor: Option<String>,
     /// Sessions that have not ended, and the latest that have.
     pub sessions: Vec<Session>,

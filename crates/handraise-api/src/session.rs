@@ -13,14 +13,18 @@ pub struct Session {
     /// The agent's configured id, e.g. `claude-acp`.
     pub agent: String,
     /// The agent's own name for it, or the first words of the first prompt.
+    #[schema(required)]
     pub title: Option<String>,
     /// Where it runs.
+    #[schema(required)]
     pub cwd: Option<String>,
     /// Whether a turn is under way.
     pub state: SessionState,
     /// How the last turn ended, in ACP's words.
+    #[schema(required)]
     pub stop_reason: Option<String>,
     /// `clarification` while an ask of it is open (AC-08, D3).
+    #[schema(required)]
     pub pending_action: Option<PendingAction>,
     /// How many asks of it are open.
     pub waiting: u32,
@@ -131,6 +135,7 @@ pub struct MessageList {
     /// Oldest first.
     pub messages: Vec<Message>,
     /// Pass as `after` for the next page.
+    #[schema(required)]
     pub next_after: Option<u64>,
 }
 
