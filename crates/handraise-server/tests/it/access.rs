@@ -317,6 +317,14 @@ async fn s10_listening_beyond_loopback_needs_a_word_for_it() {
     assert!(matches!(refused, handraise_server::ServeError::BeyondLoopback(_)), "{refused}");
 }
 
+fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        write!(text, "{byte:02x}").unwrap();
+        text
+    })
+}
+
 #[tokio::test]
 async fn s43_the_inbox_proves_that_it_knows_the_holder_token() {
     use hmac::{Hmac, KeyInit as _, Mac as _};
@@ -324,7 +332,7 @@ async fn s43_the_inbox_proves_that_it_knows_the_holder_token() {
 
     let rig = rig().await;
     let key = Sha256::digest(rig.file.holder_token.as_bytes());
-    let prefix: String = key[..4].iter().map(|byte| format!("{byte:02x}")).collect();
+    let prefix = hex(&key[..4]);
     let nonce = "0123456789abcdef0123";
     let proof = async |prefix: &str, nonce: &str| {
         rig.call(Method::GET, &format!("/holder/proof?key={prefix}&nonce={nonce}"), "", None).await
@@ -332,11 +340,11 @@ async fn s43_the_inbox_proves_that_it_knows_the_holder_token() {
     let mut mac = Hmac::<Sha256>::new_from_slice(&key).unwrap();
     mac.update(nonce.as_bytes());
     mac.update(rig.host().as_bytes());
-    let expected: String = mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+    let expected = hex(&mac.finalize().into_bytes());
     assert_eq!(proof(&prefix, nonce).await.json()["proof"], expected);
     assert_eq!(proof("ffffffff", nonce).await.status, StatusCode::NOT_FOUND);
     let admin = Sha256::digest(rig.file.admin_token.as_bytes());
-    let admin: String = admin[..4].iter().map(|byte| format!("{byte:02x}")).collect();
+    let admin = hex(&admin[..4]);
     assert_eq!(proof(&admin, nonce).await.status, StatusCode::NOT_FOUND, "only holder tokens are proven");
     assert_eq!(proof(&prefix, "short").await.status, StatusCode::BAD_REQUEST);
     assert_eq!(proof("xyz", nonce).await.status, StatusCode::BAD_REQUEST);

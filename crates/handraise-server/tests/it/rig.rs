@@ -198,7 +198,7 @@ impl Rig {
 }
 
 fn request(method: Method, host: &str, path: &str, token: &str, body: Option<Value>) -> Request<Full<Bytes>> {
-    let path = if path.starts_with("/!") { path[2..].to_owned() } else { format!("/api/v1{path}") };
+    let path = path.strip_prefix("/!").map_or_else(|| format!("/api/v1{path}"), str::to_owned);
     let mut request = Request::builder().method(method).uri(path).header("host", host);
     if !token.is_empty() {
         request = request.header("authorization", format!("Bearer {token}"));
@@ -245,7 +245,7 @@ impl Events {
                 return Some(event);
             }
             let frame = within(self.body.frame()).await?.ok()?;
-            self.text.push_str(&String::from_utf8(frame.into_data().unwrap_or_default().to_vec()).unwrap());
+            self.text.push_str(str::from_utf8(&frame.into_data().unwrap_or_default()).unwrap());
             while let Some((block, rest)) = self.text.split_once("\n\n") {
                 let (block, rest) = (block.to_owned(), rest.to_owned());
                 self.text = rest;
@@ -306,8 +306,15 @@ impl Holder {
             match within(self.socket.next()).await {
                 Some(Ok(Message::Text(text))) => return Some(serde_json::from_str(&text).unwrap()),
                 Some(Ok(Message::Ping(_) | Message::Pong(_))) => {}
-                Some(Ok(Message::Close(_)) | Err(tungstenite::Error::Protocol(_))) | None => return None,
-                Some(Err(tungstenite::Error::ConnectionClosed | tungstenite::Error::Io(_))) => return None,
+                Some(
+                    Ok(Message::Close(_))
+                    | Err(
+                        tungstenite::Error::Protocol(_)
+                        | tungstenite::Error::ConnectionClosed
+                        | tungstenite::Error::Io(_),
+                    ),
+                )
+                | None => return None,
                 other => panic!("{other:?}"),
             }
         }
