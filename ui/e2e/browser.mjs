@@ -32,6 +32,7 @@ export async function visit(browser, { viewport = DESK, dark = false, touch = fa
     window.__violations = [];
     document.addEventListener("securitypolicyviolation", (event) => window.__violations.push(`${event.violatedDirective} ${event.blockedURI}`));
   });
+  context.setDefaultTimeout(10_000);
   const page = await context.newPage();
   const requests = [];
   const errors = [];
