@@ -204,6 +204,7 @@ export const questionNarrow = (shown: number, of: number) => `${shown.toLocaleSt
 export const questionNoChoice = "No choice matches.";
 export const questionChosen = (labels: string) => `Chosen: ${labels}`;
 export const questionSends = "sends ";
+export const questionNoPreview = "No preview.";
 export const questionPreview = (label: string) => `Preview of ${label}`;
 export const questionSecret = (names: string) => `Looks like a secret. ${names} will see it in plain text.`;
 export const questionPermissionHint = "The words are the agent’s; allow and reject are what it declared.";

@@ -42,10 +42,8 @@ export function Choices(props: Props) {
   const hiddenChosen = many ? chosen.filter((choice) => !shown.includes(choice)) : [];
 
   const withPreview = all.some((choice) => choice.preview !== null);
-  const previewed =
-    all.find((choice) => choice.value === focused && choice.preview !== null) ??
-    chosen.find((choice) => choice.preview !== null) ??
-    all.find((choice) => choice.preview !== null);
+  // Of the focused choice, else of the chosen one; another's preview beside a chosen one would mislead.
+  const previewed = all.find((choice) => choice.value === focused) ?? chosen[0] ?? all.find((choice) => choice.preview !== null);
 
   const list = (
     <div
@@ -90,7 +88,11 @@ export function Choices(props: Props) {
           {list}
           {previewed !== undefined && (
             <pre tabIndex={0} role="region" aria-label={`${words.questionPreview(plain(previewed.label, 60))}, ${plain(question.title ?? question.prompt, 60)}`}>
-              <Long value={previewed.preview ?? ""} />
+              <b>
+                <Short value={previewed.label} />
+              </b>
+              {"\n"}
+              <Long value={previewed.preview ?? words.questionNoPreview} />
             </pre>
           )}
         </div>
