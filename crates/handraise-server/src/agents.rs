@@ -18,6 +18,7 @@ use handraise_transport::{
 };
 use serde::Serialize;
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, BufReader};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     failure::Failure,
@@ -34,6 +35,8 @@ const LONGEST_PROMPT: usize = 1024 * 1024;
 pub(crate) struct Agents {
     running: Mutex<usize>,
     waiting: Mutex<HashMap<String, String>>,
+    attended: TaskTracker,
+    stopping: CancellationToken,
 }
 
 impl Agents {
@@ -47,6 +50,14 @@ impl Agents {
     fn leave(&self, session: &str) {
         *lock(&self.running) -= 1;
         lock(&self.waiting).remove(session);
+    }
+
+    /// Ends every agent and waits for that. Their holders say how their asks ended, so this comes before anything else
+    /// of the inbox goes down (F7).
+    pub(crate) async fn stop(&self) {
+        self.stopping.cancel();
+        self.attended.close();
+        self.attended.wait().await;
     }
 }
 
@@ -118,7 +129,7 @@ async fn launch(
         }
     };
     tracing::info!(session.id = id, agent.id = agent.id, "an agent is started");
-    app.tasks.spawn(attend(Arc::clone(app), child, id.to_owned()));
+    app.agents.attended.spawn(attend(Arc::clone(app), child, id.to_owned()));
     app.tell_session(Some(id)).await;
     match app.store.session(id).await? {
         Some((session, instance)) => Ok(app.shown_session(session, instance.as_deref())),
@@ -134,7 +145,7 @@ async fn attend(app: App, mut child: Supervised, session: String) {
     let stdout = child.stdout.take().map(|stdout| tokio::spawn(log_lines(stdout, session.clone())));
     let status = tokio::select! {
         status = child.wait() => status,
-        () = app.shutdown.cancelled() => child.stop().await,
+        () = app.agents.stopping.cancelled() => child.stop().await,
     };
     for reader in [stderr, stdout].into_iter().flatten() {
         reader.abort();

@@ -106,6 +106,9 @@ pub async fn serve(
 
     shutdown.await;
     tracing::info!("the inbox goes down");
+    if tokio::time::timeout(app.settings.timing.drain, app.agents.stop()).await.is_err() {
+        tracing::warn!("some agents did not end in time");
+    }
     app.shutdown.cancel();
     app.tasks.close();
     if tokio::time::timeout(app.settings.timing.drain, app.tasks.wait()).await.is_err() {

@@ -69,11 +69,16 @@ fn s35_none_of_the_agents_that_a_killed_inbox_started_is_left() {
 }
 
 #[test]
-fn an_inbox_that_ends_in_order_ends_its_agents() {
+fn f7_an_inbox_that_ends_in_order_hears_how_the_asks_of_its_agents_ended() {
     let home = Home::new();
     let (up, below) = up_with_its_own_agent(&home);
+    let ask = up.wait_for_ask();
     up.stop();
     assert_gone(&below);
+    let up = Up::start(&home);
+    let settlement = up.wait_for_settlement(&ask);
+    assert_eq!(settlement["provenance"], "system", "{settlement}");
+    assert!(["cancel", "withdrawn"].contains(&settlement["outcome"].as_str().unwrap()), "{settlement}");
 }
 
 #[test]
