@@ -109,14 +109,14 @@ impl Access {
         (same && good && !grant.ended.is_cancelled()).then_some(grant)
     }
 
-    /// The holder tokens whose hash begins with these eight hexadecimal digits (S43).
-    pub(crate) fn holder_keys(&self, prefix: &str) -> Vec<Hash> {
+    /// The holder tokens whose hash begins with these four bytes (S43).
+    pub(crate) fn holder_keys(&self, prefix: [u8; 4]) -> Vec<Hash> {
         let now = self.clock.wall();
         self.read()
             .values()
             .filter(|grant| grant.token.scope == Scope::Holder)
             .filter(|grant| grant.token.expires_at.is_none_or(|at| now < at))
-            .filter(|grant| hex(&grant.hash).starts_with(prefix))
+            .filter(|grant| grant.hash.starts_with(&prefix))
             .map(|grant| grant.hash)
             .collect()
     }
@@ -182,13 +182,21 @@ impl Access {
     /// Ends a token and the page sessions made with it. Returns whether there was one.
     pub(crate) async fn revoke(&self, id: &str) -> Result<bool, Failure> {
         let existed = self.store.delete_token(id).await?;
-        self.write().retain(|_, grant| {
-            let ends = grant.token.id == id || grant.parent.as_deref() == Some(id);
-            if ends {
+        let mut grants = self.write();
+        // A page may have signed another one in: all that came from this token ends with it.
+        let mut ending = vec![id.to_owned()];
+        while let Some(id) = ending.pop() {
+            grants.retain(|_, grant| {
+                if grant.token.id != id && grant.parent.as_deref() != Some(&*id) {
+                    return true;
+                }
                 grant.ended.cancel();
-            }
-            !ends
-        });
+                if grant.token.id != id {
+                    ending.push(grant.token.id.clone());
+                }
+                false
+            });
+        }
         Ok(existed)
     }
 

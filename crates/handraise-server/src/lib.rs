@@ -27,7 +27,11 @@ mod settings;
 mod sweep;
 mod walls;
 
-use std::{path::Path, sync::Arc};
+use std::{
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    path::Path,
+    sync::Arc,
+};
 
 use handraise_api::access::{CreateToken, CreatedToken};
 use handraise_core::Moment;
@@ -74,7 +78,7 @@ pub async fn serve(
         Access::load(store.clone(), Arc::clone(&settings.clock), settings.timing.page_session).await?;
     let flags = RuntimeFlags::new(settings.flags, store.flags().await?);
     let (local, socket) = local::listen(&data_dir)?;
-    let url = format!("http://{address}");
+    let url = format!("http://{}", reachable(address));
     local::announce(&data_dir, &url, &socket, &access).await?;
     let sign_in_secret = access.offer_sign_in(settings.timing.sign_in)?;
 
@@ -138,6 +142,16 @@ pub async fn create_token(
     store.close().await;
     drop(lock);
     created.map(|(id, token)| CreatedToken { id, token })
+}
+
+/// Where this machine's own browser reaches a listener: one on every address is reached on loopback.
+fn reachable(address: SocketAddr) -> SocketAddr {
+    let ip = match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
+    };
+    SocketAddr::new(ip, address.port())
 }
 
 fn now(clock: &SharedClock) -> Now {

@@ -15,8 +15,8 @@ use tower::ServiceExt as _;
 
 use crate::{inbox::App, metrics::Refused, peer::Peer};
 
-/// How long the head of a request may take to arrive.
-const HEAD_PATIENCE: Duration = Duration::from_secs(10);
+/// How long the head of a request may take to arrive, the wait of an idle connection included.
+const HEAD_PATIENCE: Duration = Duration::from_secs(30);
 /// How long to wait after the operating system refused a connection, such as for want of file descriptors.
 const REFUSED_PAUSE: Duration = Duration::from_millis(100);
 

@@ -69,6 +69,7 @@ async fn prune(app: &Inbox, now: Now) -> Result<(), StoreError> {
 async fn sweep(app: &Inbox) -> Result<(), StoreError> {
     let now = app.now();
     let timing = app.settings.timing;
+    app.store.checkpoint().await?;
     for (ask, instance) in app.store.overdue(earlier(now, timing.deadline_grace), AT_ONCE).await? {
         // Its deadline passed and its holder, which alone knows what became of it, says nothing: it is gone, or
         // hangs. Nobody answered here; what the asking side was sent is not known.

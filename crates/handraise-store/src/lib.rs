@@ -125,6 +125,14 @@ impl Store {
         })
     }
 
+    /// Tidies up behind the writer. To be called every few seconds.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn checkpoint(&self) -> Result<(), StoreError> {
+        on!(self, db => Ok(db.checkpoint().await?))
+    }
+
     /// Closes the connections, which also folds the write-ahead log into the database file.
     pub async fn close(&self) {
         match self {

@@ -38,6 +38,9 @@ const REBASE_SEEN: &str = "UPDATE seen SET boot_seen = 0 \
 const REBASE_LOST: &str =
     "UPDATE instances SET boot_lost = $1 - ($2 - lost_at) WHERE boot_lost IS NOT NULL AND lost_at <= $2";
 const LOSE_ALL: &str = "UPDATE instances SET lost_at = $1, boot_lost = $2 WHERE boot_lost IS NULL";
+/// Sessions that the inbox started and nobody claimed: their process ended with the run that started it.
+const END_UNCLAIMED: &str =
+    "UPDATE sessions SET state = 'ended', updated_at = $1 WHERE state <> 'ended' AND instance IS NULL";
 const OLD_ASKS: &str = "DELETE FROM asks WHERE id IN (SELECT id FROM asks WHERE state = 'settled' \
     AND settled_at < $1 ORDER BY settled_at LIMIT $2)";
 const OLD_TRANSCRIPTS: &str = "DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE updated_at < $1 \
@@ -66,6 +69,7 @@ impl Store {
                 .bind(now.boot_millis())
                 .execute(&mut *tx)
                 .await?;
+            sqlx::query(END_UNCLAIMED).bind(now.wall_millis()).execute(&mut *tx).await?;
             let runs: Option<String> =
                 sqlx::query_scalar(META).bind("runs").fetch_optional(&mut *tx).await?;
             let run = runs.and_then(|runs| runs.parse::<u64>().ok()).unwrap_or(0) + 1;

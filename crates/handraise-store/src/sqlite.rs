@@ -26,6 +26,10 @@ const READERS: u32 = 4;
 /// How long a statement waits for another program that has the file locked, such as a backup.
 const BUSY: Duration = Duration::from_secs(5);
 
+/// Pages of the log at which the writer itself moves them into the database file, which costs it a few syncs. Far
+/// above what the sweep leaves behind, so that no answer waits for that.
+const CHECKPOINT_PAGES: &str = "16384";
+
 /// A SQLite file: one connection that writes, a few that read what it committed.
 #[derive(Debug, Clone)]
 pub struct Sqlite {
@@ -58,7 +62,8 @@ impl Sqlite {
             .synchronous(SqliteSynchronous::Normal)
             .pragma("cache_size", "-8192")
             .pragma("temp_store", "MEMORY")
-            .pragma("journal_size_limit", "67108864");
+            .pragma("journal_size_limit", "67108864")
+            .pragma("wal_autocheckpoint", CHECKPOINT_PAGES);
         let pool = SqlitePoolOptions::new()
             .test_before_acquire(false)
             .idle_timeout(None)
@@ -92,6 +97,12 @@ impl Sqlite {
 
     pub(crate) const fn readers(&self) -> &SqlitePool {
         &self.readers
+    }
+
+    /// Moves the write-ahead log into the database file, beside the writer and without holding it up.
+    pub(crate) async fn checkpoint(&self) -> Result<(), sqlx::Error> {
+        sqlx::query("PRAGMA wal_checkpoint(PASSIVE)").execute(&self.readers).await?;
+        Ok(())
     }
 
     pub(crate) async fn close(&self) {

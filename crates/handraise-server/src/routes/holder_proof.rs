@@ -51,15 +51,15 @@ pub(crate) async fn prove(
 ) -> Result<Json<Proof>, Failure> {
     let Query(Challenge { key, nonce }) =
         challenge.map_err(|error| Failure::bad_request(error.body_text()))?;
-    if key.len() != 8 || !key.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        return Err(Failure::bad_request("'key' takes eight hexadecimal digits"));
-    }
+    let digits = key.len() == 8 && key.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let prefix = u32::from_str_radix(&key, 16).ok().filter(|_| digits).map(u32::to_be_bytes);
+    let prefix = prefix.ok_or_else(|| Failure::bad_request("'key' takes eight hexadecimal digits"))?;
     if !(16..=128).contains(&nonce.len()) {
         return Err(Failure::bad_request("'nonce' takes 16 to 128 characters"));
     }
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
     // Two tokens that begin alike cannot be told apart before one is sent; 2^32 tokens make one such pair likely.
-    let keys = app.access.holder_keys(&key.to_ascii_lowercase());
+    let keys = app.access.holder_keys(prefix);
     let Some(key) = keys.first() else { return Err(Failure::not_found("holder token", &key)) };
     let mut mac = Hmac::<Sha256>::new_from_slice(key)
         .map_err(|error| Failure::internal("a proof could not be made", &error))?;

@@ -110,6 +110,30 @@ async fn deadlines_and_losses_carry_over_a_reboot_by_the_wall_clock() {
 }
 
 #[tokio::test]
+async fn a_session_that_nobody_claimed_ends_with_the_run_that_started_it() {
+    let rig = rig().await;
+    let new = handraise_store::NewSession { id: "s", agent: "a", cwd: None, holder_token: "local" };
+    rig.store.add_session(at(0), new).await.unwrap();
+    rig.store.close().await;
+    let (store, _) = Store::open(rig.dir.path(), "boot", at(1)).await.unwrap();
+    let (session, _) = store.session("s").await.unwrap().unwrap();
+    assert_eq!(session.state, handraise_api::session::SessionState::Ended);
+}
+
+#[tokio::test]
+async fn a_checkpoint_moves_the_log_into_the_file() {
+    let rig = rig().await;
+    instance(&rig.store, "i").await;
+    for n in 0..50 {
+        announce(&rig.store, at(0), "i", &ask(&format!("a{n}"), None)).await;
+    }
+    let size = || rig.dir.path().join(DATABASE_FILE).metadata().unwrap().len();
+    let before = size();
+    rig.store.checkpoint().await.unwrap();
+    assert!(size() > before);
+}
+
+#[tokio::test]
 async fn a_restart_on_the_same_boot_keeps_deadlines_whatever_the_wall_clock_says() {
     let rig = rig().await;
     instance(&rig.store, "i").await;

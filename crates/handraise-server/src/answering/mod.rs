@@ -1,0 +1,259 @@
+//! From an operator's answer to the holder's verdict (acp.md, "Holder stream"; AC-12g, AC-20a, AC-20b, AC-61).
+//!
+//! The inbox adjudicates nothing: every submission is committed, forwarded, also for an ask that is believed settled,
+//! and what is shown is the holder's word. Nothing is sent twice.
+
+mod submission;
+mod verdict;
+
+use std::sync::Arc;
+
+use handraise_api::{
+    ask::{AnswerRequest, Ask},
+    error::{ErrorBody, ErrorCode},
+    frame::{Ended, Respond, RespondBatch, RespondPermission, action},
+    words::{AskState, Provenance, Source},
+};
+use handraise_store::{NewSubmission, Verdict};
+
+pub(crate) use self::verdict::{ask_for_verdicts, settle_by_holder, withdrawn};
+use self::{
+    submission::submission,
+    verdict::{delivered, judged, record, resolve},
+};
+use crate::{
+    extract::Caller,
+    failure::Failure,
+    hub::{Connection, Lost, Reply},
+    inbox::{App, Inbox},
+};
+
+/// Longest reason for a skip, in bytes.
+const LONGEST_REASON: usize = 4 * 1024;
+/// Most answers in one submission: a form has at most 200 questions (form.md).
+const MOST_ANSWERS: usize = 1_000;
+/// The question of a permission ask, and of nothing else (acp.md, "Agent life").
+const PERMISSION: &str = "permission";
+
+/// Forwards one answer and waits for the verdict.
+pub(crate) async fn answer(
+    app: App,
+    caller: Caller,
+    id: String,
+    request: AnswerRequest,
+) -> Result<Ask, Failure> {
+    check(&request)?;
+    let Some((ask, instance)) = app.store.ask(&id).await? else { return Err(unknown(&id)) };
+    let new = submission(&app, &caller, &ask, &request).await?;
+    let frame = Forwarded::new(&ask, &new, request)?;
+    let Some(connection) = app.hub.connection(&instance) else {
+        return match ask.settlement {
+            None => Err(Failure::holder_not_connected()),
+            Some(settlement) => record(&app, new, settlement).await,
+        };
+    };
+    // Once a submission is committed it is seen through, whether its sender still listens or not.
+    let patience = app.settings.timing.verdict;
+    let task = app.tasks.spawn(forward(Arc::clone(&app), connection, new, frame));
+    match tokio::time::timeout(patience, task).await {
+        Ok(Ok(verdict)) => verdict,
+        Ok(Err(error)) => Err(Failure::internal("the answer could not be forwarded", &error)),
+        Err(_) => Err(Failure::verdict_unknown()),
+    }
+}
+
+/// Forwards answers to asks of one holder, all or none of them (S44).
+pub(crate) async fn answer_batch(
+    app: App,
+    caller: Caller,
+    requests: Vec<(String, AnswerRequest)>,
+) -> Result<Vec<Ask>, Failure> {
+    let mut owner: Option<String> = None;
+    let mut rows = Vec::new();
+    for (id, request) in requests {
+        check(&request)?;
+        let Some((ask, instance)) = app.store.ask(&id).await? else { return Err(unknown(&id)) };
+        match ask.content.source {
+            Source::Confirm | Source::Permission => {}
+            source => {
+                let message = format!(
+                    "ask {id} is of source {}; a batch takes confirms and permissions",
+                    source.as_str()
+                );
+                return Err(Failure::bad_request(message));
+            }
+        }
+        if rows.iter().any(|(known, _): &(NewSubmission, Respond)| known.ask == id) {
+            return Err(Failure::bad_request(format!("ask {id} is in the batch twice")));
+        }
+        if owner.get_or_insert_with(|| instance.clone()) != &instance {
+            return Err(Failure::bad_request("a batch takes asks of one holder"));
+        }
+        let new = submission(&app, &caller, &ask, &request).await?;
+        if caller.grant.token.page_session && new.provenance != Provenance::Human {
+            return Err(Failure::invalid_one("", "painted", "every row of a batch must have been on screen"));
+        }
+        let respond = respond(&new, request);
+        rows.push((new, respond));
+    }
+    let connection = owner.as_deref().and_then(|owner| app.hub.connection(owner));
+    let Some(connection) = connection else { return Err(Failure::holder_not_connected()) };
+    let patience = app.settings.timing.verdict;
+    let task = app.tasks.spawn(forward_batch(Arc::clone(&app), connection, rows));
+    match tokio::time::timeout(patience, task).await {
+        Ok(Ok(verdict)) => verdict,
+        Ok(Err(error)) => Err(Failure::internal("the batch could not be forwarded", &error)),
+        Err(_) => Err(Failure::verdict_unknown()),
+    }
+}
+
+fn unknown(id: &str) -> Failure {
+    Failure::ended(ErrorBody::new(ErrorCode::NotFound, format!("there is no ask '{id}'")), None, false)
+}
+
+fn check(request: &AnswerRequest) -> Result<(), Failure> {
+    if request.answers.len() > MOST_ANSWERS {
+        return Err(Failure::bad_request(format!("a submission has at most {MOST_ANSWERS} answers")));
+    }
+    if request.reject_reason.len() > LONGEST_REASON {
+        return Err(Failure::bad_request(format!("a reason has at most {LONGEST_REASON} bytes")));
+    }
+    Ok(())
+}
+
+fn respond(new: &NewSubmission, request: AnswerRequest) -> Respond {
+    Respond {
+        pending_id: new.ask.clone(),
+        submission_id: new.id.clone(),
+        answers: request.answers,
+        rejected: request.rejected,
+        reject_reason: request.reject_reason,
+        by: new.by.clone(),
+        provenance: new.provenance,
+    }
+}
+
+/// The frame of one submission.
+enum Forwarded {
+    Elicitation(Respond),
+    Permission(RespondPermission),
+}
+
+impl Forwarded {
+    fn new(ask: &Ask, new: &NewSubmission, request: AnswerRequest) -> Result<Self, Failure> {
+        if ask.content.source != Source::Permission {
+            return Ok(Self::Elicitation(respond(new, request)));
+        }
+        // The frame has room for one option. What does not fit it cannot be put to the holder.
+        let option_id = match request.answers.as_slice() {
+            _ if request.rejected => None,
+            [answer] if answer.question_id == PERMISSION && answer.custom_text.trim().is_empty() => {
+                match answer.selected_options.as_slice() {
+                    [option] => Some(option.clone()),
+                    _ => return Err(not_one_option()),
+                }
+            }
+            _ => return Err(not_one_option()),
+        };
+        Ok(Self::Permission(RespondPermission {
+            pending_id: new.ask.clone(),
+            submission_id: new.id.clone(),
+            option_id,
+            by: new.by.clone(),
+            provenance: new.provenance,
+        }))
+    }
+
+    async fn send(&self, connection: &Connection) -> Result<Reply, Lost> {
+        match self {
+            Self::Elicitation(respond) => connection.request(action::RESPOND, respond).await,
+            Self::Permission(respond) => connection.request(action::RESPOND_PERMISSION, respond).await,
+        }
+    }
+}
+
+fn not_one_option() -> Failure {
+    Failure::invalid_one(PERMISSION, "one_option", "a permission takes exactly one option, or a skip")
+}
+
+/// Commits, forwards, and notes the verdict, however late it comes.
+async fn forward(
+    app: App,
+    connection: Arc<Connection>,
+    new: NewSubmission,
+    frame: Forwarded,
+) -> Result<Ask, Failure> {
+    connection.forwarding(&new.id);
+    let outcome = async {
+        let sent = app.store.submit(app.now(), std::slice::from_ref(&new)).await?;
+        app.metrics.submitted();
+        tracing::info!(ask.id = new.ask, submission.id = new.id, by = new.by, "a submission is forwarded");
+        let (reply, ()) = tokio::join!(frame.send(&connection), tell_sent(&app, &sent));
+        match reply {
+            Ok(reply) => judged(&app, &connection.instance, &new, reply).await,
+            Err(Lost::NotWritten) => {
+                resolve(&app, &new.id, Verdict::NotDelivered, None).await?;
+                Err(Failure::holder_not_connected())
+            }
+            Err(Lost::Unknown) => Err(Failure::verdict_unknown()),
+        }
+    }
+    .await;
+    connection.forwarded(&new.id);
+    outcome
+}
+
+async fn forward_batch(
+    app: App,
+    connection: Arc<Connection>,
+    rows: Vec<(NewSubmission, Respond)>,
+) -> Result<Vec<Ask>, Failure> {
+    let (news, submissions): (Vec<NewSubmission>, Vec<Respond>) = rows.into_iter().unzip();
+    for new in &news {
+        connection.forwarding(&new.id);
+    }
+    let outcome = async {
+        let sent = app.store.submit(app.now(), &news).await?;
+        let frame = RespondBatch { submissions };
+        let (reply, ()) =
+            tokio::join!(connection.request(action::RESPOND_BATCH, &frame), tell_sent(&app, &sent));
+        let (verdict, failure) = match reply {
+            Ok(Reply { error: None, .. }) => {
+                let mut asks = Vec::new();
+                for new in &news {
+                    app.metrics.submitted();
+                    asks.push(delivered(&app, &new.id).await?);
+                }
+                return Ok(asks);
+            }
+            Ok(Reply { error: Some(error), payload }) => {
+                let ended = payload.and_then(|payload| serde_json::from_str::<Ended>(payload.get()).ok());
+                if let Some(ended) = ended.and_then(|ended| ended.ended) {
+                    settle_by_holder(&app, &connection.instance, &ended).await?;
+                }
+                (Verdict::Refused, Failure::of_holder(error))
+            }
+            Err(Lost::NotWritten) => (Verdict::NotDelivered, Failure::holder_not_connected()),
+            Err(Lost::Unknown) => return Err(Failure::verdict_unknown()),
+        };
+        for new in &news {
+            resolve(&app, &new.id, verdict, None).await?;
+        }
+        Err(failure)
+    }
+    .await;
+    for new in &news {
+        connection.forwarded(&new.id);
+    }
+    outcome
+}
+
+async fn tell_sent(app: &Inbox, asks: &[String]) {
+    for id in asks {
+        if let Ok(Some((ask, instance))) = app.store.ask(id).await
+            && ask.state == AskState::Sent
+        {
+            app.tell_updated(&app.shown(ask, &instance));
+        }
+    }
+}
