@@ -17,7 +17,7 @@ use handraise_transport::{
 use tokio::{sync::mpsc, task::AbortHandle};
 
 use crate::{
-    Command, InboxAddress, NewAsk, NewMessage, Token,
+    Command, InboxAddress, NewAsk, NewMessage, Settled, Token,
     dial::{ConnectError, Dialer, Socket},
     state::{Shared, State},
     stream,
@@ -197,6 +197,16 @@ impl Holder {
         self.0.shared.change(|state, now| {
             let (engine, courier) = state.adjudicator();
             engine.park(now, ask, ttl, courier)
+        })
+    }
+
+    /// How an ask ended and who answered it; `None` while it is open. Known from the moment of its delivery on, for
+    /// as long as the asks that ended last are remembered.
+    pub fn settled(&self, ask: &AskId) -> Option<Settled> {
+        self.0.shared.look(|state| {
+            let ended = state.engine.ended(ask)?.clone();
+            let answered = ended.submission.as_ref().and_then(|_| state.answerers.get(ask).cloned());
+            Some(Settled { ended, answered })
         })
     }
 

@@ -8,6 +8,7 @@ mod ask;
 mod command;
 mod dial;
 mod holder;
+mod settled;
 mod state;
 mod stream;
 mod transcript;
@@ -19,6 +20,7 @@ pub use command::{Command, NewMessage, Reply};
 pub use dial::ConnectError;
 pub use handraise_core::{
     AskId,
-    holder::{Delivery, EndCause, Refused},
+    holder::{Delivery, EndCause, Ended, Refused},
 };
 pub use holder::{Holder, HolderSettings, Timing};
+pub use settled::{Answered, Settled};

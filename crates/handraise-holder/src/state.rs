@@ -22,6 +22,7 @@ use tokio::sync::{Notify, mpsc};
 
 use crate::{
     Command,
+    settled::Answerers,
     transcript::{EntryReceipt, Transcripts},
     wire,
 };
@@ -52,6 +53,7 @@ pub(crate) struct State {
     pub(crate) transcripts: Transcripts,
     sessions: Sessions,
     pub(crate) commands: Option<mpsc::Sender<Command>>,
+    pub(crate) answerers: Answerers,
     pub(crate) flags: Flags,
     /// The stream is to be closed once everything is said.
     pub(crate) is_closing: bool,
@@ -74,6 +76,7 @@ impl Shared {
             transcripts: Transcripts::default(),
             sessions: Sessions::default(),
             commands: None,
+            answerers: Answerers::default(),
             flags: Flags { acp_elicitation: false, elicitation: false, adaptive_profiles: false },
             is_closing: false,
             is_closed: false,

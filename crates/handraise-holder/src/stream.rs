@@ -31,6 +31,7 @@ use tokio_tungstenite::tungstenite::{self, Bytes, Message};
 use crate::{
     Command, Reply, Timing,
     dial::Socket,
+    settled::Answered,
     state::{Sent, Shared, State},
     wire::{self, Incoming, shorten},
 };
@@ -325,7 +326,7 @@ impl<'a> Pump<'a> {
 
     fn respond(&self, id: &str, name: &str, respond: Respond) -> String {
         match submission(respond) {
-            Ok((ask, submission)) => self.submit(id, name, &ask, &submission, Route::Elicitation),
+            Ok(submitted) => self.submit(id, name, submitted, Route::Elicitation),
             Err(message) => bad_request(id, name, message),
         }
     }
@@ -349,17 +350,21 @@ impl<'a> Pump<'a> {
             by,
             provenance,
         }) {
-            Ok((ask, submission)) => self.submit(id, name, &ask, &submission, Route::Permission),
+            Ok(submitted) => self.submit(id, name, submitted, Route::Permission),
             Err(message) => bad_request(id, name, message),
         }
     }
 
-    fn submit(&self, id: &str, name: &str, ask: &AskId, submission: &Submission, route: Route) -> String {
+    fn submit(&self, id: &str, name: &str, submitted: Submitted, route: Route) -> String {
+        let Submitted { ask, submission, answered } = submitted;
         self.shared.change(|state, now| {
             let (engine, courier) = state.adjudicator();
-            let verdict = engine.submit(now, ask, submission, route, courier);
+            let verdict = engine.submit(now, &ask, &submission, route, courier);
             tracing::debug!(ask.id = %ask, submission.id = %submission.id, verdict = word(&verdict), "submission");
-            wire::verdict(id, name, ask, verdict, now)
+            if verdict == Verdict::Delivered {
+                state.answerers.insert(ask.clone(), answered);
+            }
+            wire::verdict(id, name, &ask, verdict, now)
         })
     }
 
@@ -368,14 +373,19 @@ impl<'a> Pump<'a> {
             return bad_request(id, name, format!("a batch has at most {MAX_BATCH} submissions"));
         }
         let submissions: Result<Vec<_>, _> = batch.submissions.into_iter().map(submission).collect();
-        let submissions = match submissions {
-            Ok(submissions) => submissions,
+        let (submissions, answerers): (Vec<_>, Vec<_>) = match submissions {
+            Ok(submitted) => submitted.into_iter().map(|it| ((it.ask, it.submission), it.answered)).unzip(),
             Err(message) => return bad_request(id, name, message),
         };
         self.shared.change(|state, now| {
             let (engine, courier) = state.adjudicator();
             match engine.submit_batch(now, &submissions, courier) {
-                Ok(()) => wire::success(id, name),
+                Ok(()) => {
+                    for ((ask, _), answered) in submissions.iter().zip(answerers) {
+                        state.answerers.insert(ask.clone(), answered);
+                    }
+                    wire::success(id, name)
+                }
                 Err((index, verdict)) => match submissions.get(index) {
                     Some((ask, _)) => wire::verdict(id, name, ask, verdict, now),
                     None => bad_request(id, name, "the batch could not be taken".into()),
@@ -456,14 +466,21 @@ fn is_final(code: ErrorCode) -> bool {
     }
 }
 
-fn submission(respond: Respond) -> Result<(AskId, Submission), String> {
-    // Who sent it is the inbox's to know: it writes `by` and `human` (S15).
-    let Respond { pending_id, submission_id, answers, rejected, reject_reason, by: _, provenance: _ } =
-        respond;
+/// A submission, and who sent it by the inbox's word: only the inbox writes `by` and `human` (S15).
+struct Submitted {
+    ask: AskId,
+    submission: Submission,
+    answered: Answered,
+}
+
+fn submission(respond: Respond) -> Result<Submitted, String> {
+    let Respond { pending_id, submission_id, answers, rejected, reject_reason, by, provenance } = respond;
     let ask = AskId::new(pending_id).map_err(|error| format!("pending_id: {error}"))?;
     let id = SubmissionId::new(submission_id).map_err(|error| format!("submission_id: {error}"))?;
     let answers = answers.into_iter().map(Answer::from).collect();
-    Ok((ask, Submission { id, answers, rejected, reject_reason }))
+    let answered =
+        Answered { by: shorten(&by), provenance: provenance.into(), reject_reason: reject_reason.clone() };
+    Ok(Submitted { ask, submission: Submission { id, answers, rejected, reject_reason }, answered })
 }
 
 fn bad_request(id: &str, name: &str, message: String) -> String {

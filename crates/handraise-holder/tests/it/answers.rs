@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use handraise_api::{
     error::ErrorCode,
-    frame::{AskOpened, AskSettled, RespondBatch, RespondPermission, VerdictQuery, action},
+    frame::{AskOpened, AskSettled, Respond, RespondBatch, RespondPermission, VerdictQuery, action},
     words::{Outcome, Provenance, WireAction},
 };
 use handraise_core::{
@@ -369,4 +369,51 @@ async fn an_ask_that_the_inbox_turns_away_is_declined() {
     assert_eq!(asker.got(), [Delivery::Decline]);
     stream.refuse(&frame, "NOT_FOUND").await;
     soon(holder.shutdown()).await;
+}
+
+#[tokio::test]
+async fn s15_the_asking_side_learns_who_answered_from_the_inbox_and_how_it_ended_otherwise() {
+    let mut inbox = Inbox::start(Listen::Socket).await;
+    let (holder, mut stream) = inbox.holder().await;
+    let asker = Asker::default();
+    let [answered, skipped, expired, withdrawn] =
+        [colour(), colour(), NewAsk { timeout: Some(Duration::from_secs(1)), ..colour() }, colour()]
+            .map(|ask| holder.open(ask, asker.takes()).unwrap());
+    for _ in 0..4 {
+        let _: AskOpened = stream.expect(action::ASK_OPENED).await;
+    }
+    assert_eq!(holder.settled(&answered), None, "it is open");
+
+    let respond = Respond { by: "Ada".into(), ..pick(answered.as_str(), "s1", "Red") };
+    assert!(stream.ask(action::RESPOND, &respond).await.is_success());
+    // The same submission again, by whoever: the first word on it counts.
+    let again = Respond { by: "Eve".into(), provenance: Provenance::Client, ..respond };
+    assert!(stream.ask(action::RESPOND, &again).await.is_success());
+    let skip = Respond {
+        rejected: true,
+        reject_reason: "not today".into(),
+        by: "tests".into(),
+        provenance: Provenance::Client,
+        ..pick(skipped.as_str(), "s2", "Red")
+    };
+    assert!(stream.ask(action::RESPOND, &skip).await.is_success());
+    holder.withdraw(&withdrawn, EndCause::RequestCancelled);
+    inbox.clock.advance(Duration::from_secs(1));
+
+    let who = |ask| {
+        let settled = holder.settled(ask).unwrap();
+        let by = settled.answered.as_ref().map(|who| (who.by.clone(), who.reject_reason.clone()));
+        (settled.ended.outcome.as_str(), settled.provenance().as_str(), by)
+    };
+    let by = |name: &str, reason: &str| Some((name.to_owned(), reason.to_owned()));
+    assert_eq!(who(&answered), ("accept", "human", by("Ada", "")));
+    assert_eq!(who(&skipped), ("decline", "client", by("tests", "not today")));
+    assert_eq!(who(&withdrawn), ("cancel", "system", None));
+    soon(async {
+        while holder.settled(&expired).is_none() {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    assert_eq!(who(&expired), ("timeout", "system", None));
 }

@@ -1,0 +1,62 @@
+//! How an ask ended and who ended it, for the asking side.
+
+use std::collections::VecDeque;
+
+use handraise_core::{AskId, Provenance, holder::Ended};
+
+/// How an ask ended, as its holder knows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settled {
+    /// The holder's own word.
+    pub ended: Ended,
+    /// Who answered, by the inbox's word; `None` when nobody did.
+    pub answered: Option<Answered>,
+}
+
+impl Settled {
+    /// Who stands behind the outcome: whoever the inbox says answered (S15), otherwise the holder's own word.
+    pub fn provenance(&self) -> Provenance {
+        self.answered.as_ref().map_or(self.ended.provenance, |answered| answered.provenance)
+    }
+}
+
+/// Who sent the submission that won. `Debug` hides the reason, which are a human's words.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Answered {
+    /// The operator or token.
+    pub by: String,
+    /// `human` or `client`.
+    pub provenance: Provenance,
+    /// Why it was skipped; empty when it was not, or unsaid.
+    pub reject_reason: String,
+}
+
+impl std::fmt::Debug for Answered {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Answered")
+            .field("by", &self.by)
+            .field("provenance", &self.provenance)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Who answered the asks that ended last.
+#[derive(Debug, Default)]
+pub(crate) struct Answerers(VecDeque<(AskId, Answered)>);
+
+impl Answerers {
+    /// An asking side looks as soon as it was delivered to, so few are enough.
+    const KEPT: usize = 1_024;
+
+    pub(crate) fn insert(&mut self, ask: AskId, answered: Answered) {
+        if self.0.len() == Self::KEPT {
+            self.0.pop_front();
+        }
+        self.0.push_back((ask, answered));
+    }
+
+    /// The first word counts: a submission that is sent again changes nothing.
+    pub(crate) fn get(&self, ask: &AskId) -> Option<&Answered> {
+        self.0.iter().find(|(id, _)| id == ask).map(|(_, answered)| answered)
+    }
+}
