@@ -35,6 +35,7 @@ pub(crate) struct Global {
 pub(crate) enum Command {
     Up(commands::up::Arguments),
     Agent(commands::agent::Arguments),
+    Ask(commands::ask::Arguments),
     Demo(commands::demo::Arguments),
     Token(commands::token::Arguments),
     Doctor(commands::doctor::Arguments),
@@ -57,6 +58,9 @@ impl Arguments {
             Command::Agent(agent) => flags
                 .with(&registry::INBOX, agent.inbox.clone())
                 .with(&registry::DATA_DIR, path(agent.data_dir.as_ref())),
+            Command::Ask(ask) => flags
+                .with(&registry::INBOX, ask.inbox.clone())
+                .with(&registry::DATA_DIR, path(ask.data_dir.as_ref())),
             Command::Demo(demo) => flags
                 .with(&registry::LISTEN, demo.listen.clone())
                 .with(&registry::OPEN_BROWSER, demo.no_open.then_some("off")),

@@ -10,6 +10,7 @@ mod arguments;
 mod browser;
 mod commands;
 mod config_file;
+mod holding;
 mod inbox;
 mod local;
 mod logging;
@@ -98,6 +99,7 @@ fn dispatch(arguments: Arguments, environment: Environment) -> Exit {
     match arguments.command {
         Command::Up(_) => commands::up::run(&context),
         Command::Agent(agent) => commands::agent::run(&context, &agent),
+        Command::Ask(ask) => commands::ask::run(&context, &ask),
         Command::Demo(_) => commands::demo::run(&context),
         Command::Token(token) => commands::token::run(&context, &token),
         Command::Doctor(_) => commands::doctor::run(&context),

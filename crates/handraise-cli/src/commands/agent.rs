@@ -2,19 +2,19 @@
 
 use std::{collections::BTreeMap, ffi::OsString, path::PathBuf, process::ExitCode};
 
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
 use handraise_agentctl::{AgentSettings, PromptLines};
 use handraise_api::words::HolderKind;
 use handraise_config::{McpServerEntry, QuestionOrder, Secret, lists::McpTransport};
 use handraise_core::form::Order;
-use handraise_holder::{Holder, HolderSettings, InboxAddress, Timing, Token};
+use handraise_holder::Holder;
 use handraise_transport::{
     clock::SystemClock,
     spawn::{self, Supervisor},
 };
 use serde_json::{Value, json};
 
-use crate::{Context, Exit, local, signals};
+use crate::{Context, Exit, holding, signals};
 
 /// Run an ACP agent
 ///
@@ -58,62 +58,20 @@ pub(crate) struct Arguments {
     pub(crate) command: Vec<OsString>,
 }
 
-/// The inbox to hold questions for, and the token for it; `None` when nobody is to be asked.
-fn inbox(context: &Context, is_started_by_inbox: bool) -> anyhow::Result<Option<(InboxAddress, Token)>> {
-    let settings = &context.settings;
-    if is_started_by_inbox {
-        // Settings may name another inbox for agents that people start; this one belongs to the one that started it.
-        return local_inbox(context, None);
-    }
-    let token = settings.token.as_ref().map(|token| Token::new(token.expose()));
-    let Some(named) = &settings.inbox else { return local_inbox(context, token) };
-    if named.value == "none" {
-        return Ok(None);
-    }
-    let address: InboxAddress = named.value.parse().with_context(|| named.origin.to_string())?;
-    if let Some(token) = token {
-        return Ok(Some((address, token)));
-    }
-    // A token that an inbox left on this machine is for that inbox alone.
-    let file = settings.data_dir.as_deref().map(local::read).transpose()?.flatten();
-    match file {
-        Some(file)
-            if file.url == address.to_string() || InboxAddress::Socket(file.socket.clone()) == address =>
-        {
-            Ok(Some((address, Token::new(file.holder_token))))
-        }
-        _ => bail!(
-            "{} names the inbox {address}, and there is no token for it; make one there with `handraise token create \
-             --scope holder` and set HANDRAISE_TOKEN",
-            named.origin
-        ),
-    }
-}
-
-/// The inbox of the data directory.
-fn local_inbox(context: &Context, token: Option<Token>) -> anyhow::Result<Option<(InboxAddress, Token)>> {
-    let data_dir = context.settings.data_dir()?;
-    match local::read(data_dir)? {
-        Some(file) => Ok(Some((
-            InboxAddress::Socket(file.socket),
-            token.unwrap_or_else(|| Token::new(file.holder_token)),
-        ))),
-        None => bail!(
-            "no inbox has run in {}; start one with `handraise up`, name one with --inbox URL, or say --inbox none to \
-             have every question declined",
-            data_dir.display()
-        ),
-    }
-}
-
 pub(crate) fn run(context: &Context, arguments: &Arguments) -> Exit {
-    let inbox = inbox(context, arguments.session_id.is_some())?;
+    let otherwise = ", or say --inbox none to have every question declined";
+    let inbox = if arguments.session_id.is_some() {
+        // Settings may name another inbox for agents that people start; this one belongs to the one that started it.
+        Some(holding::local_inbox(context, None, otherwise)?)
+    } else {
+        holding::inbox(context, otherwise)?
+    };
     let settings = agent_settings(context, arguments)?;
     crate::block_on(async {
         let shutdown = signals::shutdown()?;
         // Only once the inbox answers is anything started.
         let holder = if let Some((inbox, token)) = inbox {
-            Some(Holder::connect(holder_settings(inbox, token)).await?)
+            Some(Holder::connect(holding::settings(HolderKind::Agent, inbox, token)).await?)
         } else {
             tracing::warn!("no inbox: every question of the agent is declined, every permission rejected");
             None
@@ -152,18 +110,6 @@ fn agent_settings(context: &Context, arguments: &Arguments) -> anyhow::Result<Ag
         clock: SystemClock::shared(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
     })
-}
-
-fn holder_settings(inbox: InboxAddress, token: Token) -> HolderSettings {
-    HolderSettings {
-        inbox,
-        token,
-        kind: HolderKind::Agent,
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        host: rustix::system::uname().nodename().to_string_lossy().into_owned(),
-        clock: SystemClock::shared(),
-        timing: Timing::default(),
-    }
 }
 
 /// An MCP server in the words of ACP's `session/new`.

@@ -1,4 +1,4 @@
-//! `handraise demo`: the inbox in a throw-away data directory, with an agent that asks.
+//! `handraise demo`: the inbox in a throw-away data directory, with an agent and a script that ask.
 
 use std::{net::TcpListener, path::Path, process::ExitCode};
 
@@ -7,22 +7,32 @@ use handraise_api::{
     ask::Ask,
     event,
     session::{Message, MessageKind, Session, StartSession},
+    words::{HolderKind, Source},
 };
+use handraise_holder::{Holder, InboxAddress, Token};
 use handraise_server::{AgentSettings, Ready};
 use http_body_util::BodyExt as _;
 use tokio::sync::oneshot;
 
 use crate::{
     Context, Exit,
-    commands::up,
+    commands::{
+        ask::{
+            self,
+            question::{ScriptQuestion, Wanted},
+        },
+        up,
+    },
+    holding,
     inbox::{Inbox, Reached},
     local, output, signals,
 };
 
 /// Answer your first questions
 ///
-/// Runs the inbox in a throw-away data directory with a scripted agent that asks five forms, and prints a sign-in
-/// link on stdout. No model and no account is needed. Ends with Ctrl-C, and leaves nothing behind.
+/// Runs the inbox in a throw-away data directory with a scripted agent that asks five forms and a script that asks
+/// one question, and prints a sign-in link on stdout. No model and no account is needed. Ends with Ctrl-C, and leaves
+/// nothing behind.
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  handraise demo")]
 pub(crate) struct Arguments {
@@ -70,10 +80,11 @@ async fn serve(context: &Context, folder: &Path) -> Exit {
         let _ = ready_sender.send(());
     };
     let guide = async {
-        if ready.await.is_ok()
-            && let Err(error) = guide(folder).await
-        {
-            tracing::warn!(error = format!("{error:#}"), "the demo's agent cannot be followed");
+        if ready.await.is_ok() {
+            let (agent, script) = tokio::join!(guide(folder), script(folder));
+            for error in [agent.err(), script.err()].into_iter().flatten() {
+                tracing::warn!(error = format!("{error:#}"), "a part of the demo does not work");
+            }
         }
         // The inbox goes on until it is told to end.
         std::future::pending::<()>().await;
@@ -121,11 +132,34 @@ async fn guide(data_dir: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Asks as `handraise ask` does, and says on stderr what a shell would do then.
+async fn script(data_dir: &Path) -> anyhow::Result<()> {
+    let file = local::read(data_dir)?.context("the inbox has not said where it is")?;
+    let choices = ["yes".to_owned(), "no".to_owned()];
+    let wanted = Wanted { message: "Deploy the shop?", choices: &choices, ..Wanted::default() };
+    let question = ScriptQuestion::new(wanted)?;
+    let inbox = InboxAddress::Socket(file.socket);
+    let settings = holding::settings(HolderKind::Ask, inbox, Token::new(file.holder_token));
+    let holder = Holder::connect(settings).await?;
+    let end = ask::put(&holder, &question, std::future::pending()).await?;
+    holder.shutdown().await;
+    let status = question.status(&end);
+    let goes_on = if status == 0 { "its `&&` goes on" } else { "its `&&` does not go on" };
+    output::complain(&format!("The script's `handraise ask` exits with {status}: {goes_on}."));
+    Ok(())
+}
+
 /// What an event means to somebody who watches the demo.
 fn progress(event: &str, data: &str, session: &str) -> Option<String> {
     match event {
         event::ASK_OPENED => {
             let ask: Ask = serde_json::from_str(data).ok()?;
+            if ask.content.source == Source::Script {
+                return Some(
+                    "A script asks: handraise ask \"Deploy the shop?\" --choice yes --choice no && …"
+                        .to_owned(),
+                );
+            }
             let count = ask.content.questions.len();
             let questions = if count == 1 { "a question" } else { "a few questions in one form" };
             Some(format!("The agent asks {questions} and waits."))
@@ -133,7 +167,8 @@ fn progress(event: &str, data: &str, session: &str) -> Option<String> {
         event::ASK_SETTLED => {
             let ask: Ask = serde_json::from_str(data).ok()?;
             let outcome = ask.settlement?.outcome;
-            Some(format!("Settled: {}. The same turn of the agent goes on.", outcome.as_str()))
+            (ask.content.source != Source::Script)
+                .then(|| format!("Settled: {}. The same turn of the agent goes on.", outcome.as_str()))
         }
         event::SESSION_MESSAGE => {
             let message: Message = serde_json::from_str(data).ok()?;

@@ -1,6 +1,7 @@
 //! The commands, one file each.
 
 pub(crate) mod agent;
+pub(crate) mod ask;
 pub(crate) mod completions;
 pub(crate) mod demo;
 pub(crate) mod doctor;

@@ -6,6 +6,7 @@ use crate::support::{Home, stderr};
 const COMMANDS: &[&[&str]] = &[
     &["up"],
     &["agent"],
+    &["ask"],
     &["demo"],
     &["token", "create"],
     &["token", "list"],
@@ -35,7 +36,7 @@ fn only_commands_that_work_are_offered() {
         .take_while(|line| !line.is_empty())
         .filter_map(|line| line.split_whitespace().next())
         .collect();
-    assert_eq!(offered, ["up", "agent", "demo", "token", "doctor", "completions", "help"]);
+    assert_eq!(offered, ["up", "agent", "ask", "demo", "token", "doctor", "completions", "help"]);
 }
 
 #[test]

@@ -5,6 +5,8 @@ mod agent;
 #[cfg(test)]
 mod answers;
 #[cfg(test)]
+mod ask;
+#[cfg(test)]
 mod command_line;
 #[cfg(test)]
 mod config;

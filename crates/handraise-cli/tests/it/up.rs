@@ -128,7 +128,7 @@ fn doctor_says_what_is_in_order_and_which_boundary_there_is() {
 }
 
 #[test]
-fn the_demo_asks_five_forms_in_one_turn_and_leaves_nothing_behind() {
+fn the_demo_asks_five_forms_in_one_turn_and_a_script_s_question_and_leaves_nothing_behind() {
     let home = Home::new();
     let folders = home.path().join("tmp");
     std::fs::create_dir(&folders).unwrap();
@@ -157,8 +157,12 @@ fn the_demo_asks_five_forms_in_one_turn_and_leaves_nothing_behind() {
         say("apiKey", "anything"),
         email,
     ];
+    let next = |source: &str| {
+        let path = format!("/asks?state=open&source={source}");
+        wait_for("the next ask", || get(&path)["asks"].get(0).cloned())
+    };
     for answer in answers {
-        let ask = wait_for("the next ask", || get("/asks?state=open")["asks"].get(0).cloned());
+        let ask = next("elicitation");
         let path = format!("/api/v1/asks/{}/answer", ask["id"].as_str().unwrap());
         let answer = call(url, "POST", &path, Some(&page), Some(&answer));
         assert_eq!(answer.status, 200, "{}", answer.body);
@@ -167,10 +171,16 @@ fn the_demo_asks_five_forms_in_one_turn_and_leaves_nothing_behind() {
         let session = get("/sessions")["sessions"][0].clone();
         (session["state"] == "idle").then_some(session)
     });
-    let messages =
-        get(&format!("/sessions/{}/messages", session["id"].as_str().unwrap()))["messages"].clone();
-    let ends = messages.as_array().unwrap().iter().filter(|message| message["type"] == "turn_ended").count();
+    let transcript = format!("/sessions/{}/messages", session["id"].as_str().unwrap());
+    let ends = wait_for("the end of the turn in the transcript", || {
+        let messages = get(&transcript)["messages"].clone();
+        let ends = messages.as_array()?.iter().filter(|message| message["type"] == "turn_ended").count();
+        (ends > 0).then_some(ends)
+    });
     assert_eq!(ends, 1, "five forms, one turn");
+    let path = format!("/api/v1/asks/{}/answer", next("script")["id"].as_str().unwrap());
+    assert_eq!(call(url, "POST", &path, Some(&page), Some(&pick("answer", &["no"]))).status, 200);
+    wait_for("the end of the script", || log.text().contains("exits with 6").then_some(()));
     terminate(child.id());
     assert!(child.wait().unwrap().success(), "{}", log.text());
     assert_eq!(std::fs::read_dir(&folders).unwrap().count(), 0, "nothing is left");

@@ -285,6 +285,11 @@ impl Collected {
     pub(crate) fn text(&self) -> String {
         self.0.lock().unwrap().clone()
     }
+
+    /// Whether all of it is here: the other end is closed. Only without clones.
+    pub(crate) fn is_closed(&self) -> bool {
+        std::sync::Arc::strong_count(&self.0) == 1
+    }
 }
 
 /// Looks again until something is there.

@@ -1,0 +1,248 @@
+//! `handraise ask`: a question of a script or hook, and the answer on stdout.
+
+pub(crate) mod question;
+
+use std::{
+    io::{self, IsTerminal as _},
+    path::PathBuf,
+    process::ExitCode,
+};
+
+use anyhow::{Context as _, bail};
+use handraise_api::words::HolderKind;
+use handraise_config::duration;
+use handraise_core::Outcome;
+use handraise_holder::{Delivery, EndCause, Holder};
+use handraise_transport::escape;
+use rustix::{
+    event::{PollFd, PollFlags, poll},
+    io::Errno,
+};
+use tokio::sync::{oneshot, watch};
+
+use self::question::{End, ScriptQuestion, Wanted, status};
+use crate::{Context, Exit, holding, output, signals};
+
+/// Ask a human from a script
+///
+/// Asks a question in the inbox, waits, and prints the answer: the chosen value or the text, with --multi one value a
+/// line. Exit status: 0 accepted, 3 declined, 4 cancelled (a signal, or whoever reads the answer has gone), 5 nobody
+/// answered in time, 1 an error. Where the choices are exactly yes and no, or with --expect VALUE, 0 means yes, or that
+/// value, and 6 means that something else was chosen: `handraise ask … && rest` runs the rest on yes alone.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  handraise ask \"Deploy?\" --choice yes --choice no && echo deploying\n  handraise ask \"Which region?\" --choice eu --choice us --expect eu --timeout 10m\n  handraise ask \"What goes into the release notes?\" --text --json"
+)]
+pub(crate) struct Arguments {
+    /// The question
+    #[arg(value_name = "QUESTION")]
+    question: String,
+    /// A choice; give it once for each
+    #[arg(long = "choice", value_name = "VALUE")]
+    choices: Vec<String>,
+    /// Let several choices be picked
+    #[arg(long)]
+    multi: bool,
+    /// Take free text, instead of a choice where there are choices
+    #[arg(long)]
+    text: bool,
+    /// How long to wait for an answer; 55m otherwise
+    #[arg(long, value_name = "DURATION")]
+    timeout: Option<String>,
+    /// Exit with 0 for this answer alone, and with 6 for another one
+    #[arg(long, value_name = "VALUE")]
+    expect: Option<String>,
+    /// Print {outcome, provenance, content: {"answer": …}}, however it ends
+    #[arg(long)]
+    json: bool,
+    /// The inbox: https://HOST, http://127.0.0.1:PORT, or unix:SOCKET; otherwise the one of the data directory
+    #[arg(long, value_name = "URL")]
+    pub(crate) inbox: Option<String>,
+    /// The data directory of the inbox on this machine
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data_dir: Option<PathBuf>,
+}
+
+impl Arguments {
+    fn wanted(&self) -> Wanted<'_> {
+        Wanted {
+            message: &self.question,
+            choices: &self.choices,
+            is_multi: self.multi,
+            takes_text: self.text,
+            timeout: self.timeout.as_deref(),
+            expect: self.expect.as_deref(),
+        }
+    }
+}
+
+pub(crate) fn run(context: &Context, arguments: &Arguments) -> Exit {
+    let question = ScriptQuestion::new(arguments.wanted())?;
+    let Some((inbox, token)) = holding::inbox(context, "")? else {
+        bail!("the inbox is \"none\" by the settings, so nobody can be asked; name one with --inbox URL");
+    };
+    crate::block_on(async {
+        let abandoned = Abandoned::watch()?;
+        let settings = holding::settings(HolderKind::Ask, inbox, token);
+        let holder = tokio::select! {
+            holder = Holder::connect(settings) => holder?,
+            () = abandoned.happens() => return Ok(ExitCode::from(status::CANCEL)),
+        };
+        let end = put(&holder, &question, abandoned.happens()).await?;
+        // The inbox hears how it ended before we are gone. Whoever interrupts that does not want the rest to run.
+        if end.outcome == Outcome::Accept {
+            tokio::select! {
+                biased;
+                () = abandoned.happens() => {
+                    output::complain("interrupted after the answer had come; it is not used");
+                    return Ok(ExitCode::from(status::CANCEL));
+                }
+                () = holder.shutdown() => {}
+            }
+        } else {
+            holder.shutdown().await;
+        }
+        report(&end, arguments.json).context("the answer cannot be written to stdout")?;
+        explain(&question, &end);
+        Ok(ExitCode::from(question.status(&end)))
+    })
+}
+
+/// Puts a question and waits for its end. `abandoned` completes when nobody wants the answer any more: then the
+/// question is taken back, unless it has been answered.
+///
+/// # Errors
+/// When it cannot be asked at all.
+pub(crate) async fn put(
+    holder: &Holder,
+    question: &ScriptQuestion,
+    abandoned: impl Future<Output = ()>,
+) -> anyhow::Result<End> {
+    let (sender, mut delivered) = oneshot::channel();
+    let id = holder
+        .open(question.ask(), move |delivery| sender.send(delivery).is_ok())
+        .context("the question cannot be asked")?;
+    let waits = duration::format(question.timeout());
+    tracing::info!(ask.id = %id, "asked; waiting up to {waits} for an answer in the inbox");
+    let delivery = tokio::select! {
+        biased;
+        delivery = &mut delivered => delivery,
+        () = abandoned => {
+            holder.withdraw(&id, EndCause::RequestCancelled);
+            delivered.await
+        }
+    };
+    let (Ok(delivery), Some(settled)) = (delivery, holder.settled(&id)) else {
+        bail!("ask {id} ended, and how is not known");
+    };
+    let reason = match &settled.answered {
+        Some(answered) => Some(answered.reject_reason.clone()).filter(|reason| !reason.trim().is_empty()),
+        None => settled.ended.reason.map(|reason| reason.as_str().to_owned()),
+    };
+    Ok(End {
+        outcome: settled.ended.outcome,
+        provenance: settled.provenance(),
+        content: match delivery {
+            Delivery::Accept(content) => Some(content),
+            Delivery::Decline | Delivery::Cancel => None,
+        },
+        by: settled.answered.map(|answered| answered.by),
+        reason,
+    })
+}
+
+/// Prints the answer: for a program as it is, for a terminal with what could move it made visible (S42).
+fn report(end: &End, is_json: bool) -> io::Result<()> {
+    if is_json {
+        return output::print(&end.json().to_string());
+    }
+    let is_terminal = io::stdout().is_terminal();
+    for answer in end.answers() {
+        if is_terminal {
+            output::print(&escape::text(answer).to_string())?;
+        } else {
+            output::print(answer)?;
+        }
+    }
+    Ok(())
+}
+
+/// Says on stderr why the exit status is not 0.
+fn explain(question: &ScriptQuestion, end: &End) {
+    let by = end.by.as_deref().map_or_else(|| "somebody".to_owned(), |by| escape::shortened(by, 128));
+    let why = end.reason.as_deref().map(|reason| format!(": {}", escape::shortened(reason, 500)));
+    let why = why.unwrap_or_default();
+    match question.status(end) {
+        status::ACCEPT => {}
+        status::ANOTHER => {
+            let expected = escape::shortened(question.expected().unwrap_or_default(), 60);
+            output::complain(&format!("{by} did not answer \"{expected}\""));
+        }
+        status::DECLINE => output::complain(&format!("declined by {by}{why}")),
+        status::CANCEL => output::complain("the question was taken back before anybody answered"),
+        status::NOBODY => {
+            output::complain(&format!("nobody answered within {}", duration::format(question.timeout())));
+        }
+        _ => output::complain(&format!("error: the question ended as {}{why}", end.outcome)),
+    }
+}
+
+/// Whether anybody still wants the answer.
+struct Abandoned(watch::Receiver<bool>);
+
+impl Abandoned {
+    /// Watches for a signal, and for the end of whoever reads our stdout.
+    fn watch() -> anyhow::Result<Self> {
+        let (sender, receiver) = watch::channel(false);
+        let shutdown = signals::shutdown()?;
+        let hangup = signals::hangup()?;
+        tokio::spawn(async move {
+            tokio::select! {
+                () = shutdown => {}
+                () = hangup => {}
+                () = reader_gone() => {}
+            }
+            sender.send_replace(true);
+            // What was watched stays watched: a second signal is heard, and nobody takes the end for a loss.
+            std::future::pending::<()>().await;
+        });
+        Ok(Self(receiver))
+    }
+
+    /// Completes once nobody wants the answer any more.
+    async fn happens(&self) {
+        let mut happened = self.0.clone();
+        // Without its watcher nothing can happen any more.
+        if happened.wait_for(|happened| *happened).await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+/// Completes when the other end of stdout is closed. A file never goes away.
+async fn reader_gone() {
+    let (sender, gone) = oneshot::channel();
+    // A thread of its own, because it may wait for as long as the program runs.
+    std::thread::spawn(move || {
+        let stdout = io::stdout();
+        loop {
+            // Errors and hang-ups are reported without being asked for.
+            let mut watched = [PollFd::new(&stdout, PollFlags::empty())];
+            match poll(&mut watched, None) {
+                Ok(_)
+                    if watched.iter().any(|fd| fd.revents().intersects(PollFlags::ERR | PollFlags::HUP)) =>
+                {
+                    break;
+                }
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(_) => return,
+            }
+        }
+        // The program may have ended meanwhile.
+        let _ = sender.send(());
+    });
+    match gone.await {
+        Ok(()) => tracing::info!("whoever reads stdout has gone; the question is taken back"),
+        Err(_) => std::future::pending().await,
+    }
+}
