@@ -82,11 +82,14 @@ async fn read(from_agent: impl AsyncRead + Unpin, frames: &FrameSender, link: &L
         };
         let Some(message) = parse(&line) else {
             if let Some(left_out) = noise.admit() {
+                let text = line.lossy();
                 tracing::warn!(
                     left_out,
-                    line = escape::shortened(&line.lossy(), 200),
+                    bytes = text.len(),
                     "skipped a line of the agent that is no JSON-RPC message"
                 );
+                // Half a frame is noise too, and may hold a question.
+                tracing::debug!(line = escape::shortened(&text, 200), "the skipped line");
             }
             continue;
         };

@@ -100,7 +100,9 @@ async fn log_stderr(
     while let Ok(Some(line)) = lines.next().await {
         let line = line.lossy();
         if let Some(left_out) = limited.admit() {
-            tracing::info!(left_out, "agent: {}", escape::line(&line));
+            // What an agent says of its work may hold questions and answers, so it stays at DEBUG; its last words
+            // are in the error when it fails.
+            tracing::debug!(left_out, "agent: {}", escape::line(&line));
         }
         let mut last = last_words.lock().unwrap_or_else(PoisonError::into_inner);
         if last.len() == LAST_WORDS {

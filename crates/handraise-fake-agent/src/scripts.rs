@@ -38,6 +38,7 @@ pub const SCRIPTS: &[Script] = scripts! {
     "typed"            "asks a form with text, number, integer, boolean and enum fields"            |turn| one(turn, &forms::typed());
     "eleven"           "asks eleven numbered questions in one form"                                 |turn| one(turn, &forms::eleven());
     "freeform"         "asks a question whose companion is called answer_freeform"                  |turn| one(turn, &forms::freeform());
+    "form"             "asks the form that is given as JSON, and keeps the answer to itself"         form;
     "permission"       "asks for permission; the first option rejects"                              permission;
     "permission-bare"  "asks for permission with no option that rejects once"                       permission_bare;
     "parallel"         "asks the same form twice at once and reports both answers"                  parallel;
@@ -136,6 +137,13 @@ fn demo(turn: &mut Turn<'_, '_>) -> Outcome {
         let _ = writeln!(summary, "- {line}");
     }
     turn.say(&summary)?;
+    Ok(END_TURN)
+}
+
+fn form(turn: &mut Turn<'_, '_>) -> Outcome {
+    let Ok(form) = serde_json::from_str::<Value>(&turn.prompt.argument) else { return Ok(Stop::Failed) };
+    let answer = turn.ask(&form)?;
+    turn.say(&format!("The answer came: {}.\n", answer["action"]))?;
     Ok(END_TURN)
 }
 

@@ -65,7 +65,7 @@ pub enum ConnectError {
     },
     /// Whoever listens does not know our token, so it did not get it (S43).
     #[error(
-        "what listens at {inbox} does not know this holder token, so it was not sent; use the token of the inbox that runs there, or free the port"
+        "what listens at {inbox} does not prove that it is the inbox of this holder token, so it was not sent; use the token of the inbox that runs there, dial that inbox itself and not a relay, or free the port"
     )]
     NotProven {
         /// Where it should be.
@@ -213,13 +213,7 @@ impl Dialer {
     /// An open WebSocket, before anything was said on it.
     async fn open(&mut self) -> Result<Socket, ConnectError> {
         let inbox = self.settings.inbox.clone();
-        let authority = match &inbox {
-            InboxAddress::Socket(_) => "localhost".to_owned(),
-            InboxAddress::Loopback { host, port } | InboxAddress::Tls { host, port } => {
-                format!("{host}:{port}")
-            }
-        };
-        let stream = self.connect().await?;
+        let (stream, authority) = self.connect().await?;
         let io_error = |error: hyper::Error| ConnectError::Unreachable {
             inbox: inbox.clone(),
             source: io::Error::other(error),
@@ -257,17 +251,22 @@ impl Dialer {
         Ok(WebSocketStream::from_raw_socket(TokioIo::new(upgraded), Role::Client, Some(config)).await)
     }
 
-    async fn connect(&mut self) -> Result<Box<dyn Stream>, ConnectError> {
+    /// A connection, and what it is called in `Host`. On loopback that is the address itself: a name can lead to
+    /// somebody else's address, and the proof is for what was dialled (S43).
+    async fn connect(&mut self) -> Result<(Box<dyn Stream>, String), ConnectError> {
         let inbox = self.settings.inbox.clone();
         let unreachable = |source| ConnectError::Unreachable { inbox: inbox.clone(), source };
         match &inbox {
             InboxAddress::Socket(path) => {
                 let stream = tokio::net::UnixStream::connect(path).await.map_err(unreachable)?;
-                Ok(Box::new(stream))
+                Ok((Box::new(stream), "localhost".to_owned()))
             }
-            InboxAddress::Loopback { host, port } => Ok(Box::new(
-                tcp(host, *port, |address| address.ip().is_loopback()).await.map_err(unreachable)?,
-            )),
+            InboxAddress::Loopback { host, port } => {
+                let stream =
+                    tcp(host, *port, |address| address.ip().is_loopback()).await.map_err(unreachable)?;
+                let address = stream.peer_addr().map_err(unreachable)?;
+                Ok((Box::new(stream), address.to_string()))
+            }
             InboxAddress::Tls { host, port } => {
                 let stream = tcp(host, *port, |_| true).await.map_err(unreachable)?;
                 let tls = |reason: String| ConnectError::Tls { inbox: inbox.clone(), reason };
@@ -278,7 +277,7 @@ impl Dialer {
                     .connect(name, stream)
                     .await
                     .map_err(|error| tls(error.to_string()))?;
-                Ok(Box::new(stream))
+                Ok((Box::new(stream), format!("{host}:{port}")))
             }
         }
     }

@@ -13,7 +13,11 @@ use tokio::{
 };
 use tower::ServiceExt as _;
 
-use crate::{inbox::App, metrics::Refused, peer::Peer};
+use crate::{
+    inbox::App,
+    metrics::Refused,
+    peer::{Landed, Peer},
+};
 
 /// How long the head of a request may take to arrive, the wait of an idle connection included.
 const HEAD_PATIENCE: Duration = Duration::from_secs(30);
@@ -31,7 +35,8 @@ pub(crate) async fn accept_tcp(app: App, listener: TcpListener, router: Router, 
             Ok((stream, address)) => {
                 // Frames are small and somebody waits for each.
                 let _ = stream.set_nodelay(true);
-                enter(&app, stream, Peer::Tcp(address), &router, &places);
+                let landed = stream.local_addr().ok().map(Landed);
+                enter(&app, stream, Peer::Tcp(address), landed, &router, &places);
             }
             Err(error) => refused(&error).await,
         }
@@ -46,7 +51,7 @@ pub(crate) async fn accept_local(app: App, listener: UnixListener, router: Route
             accepted = listener.accept() => accepted,
         };
         match accepted {
-            Ok((stream, _)) => enter(&app, stream, Peer::Socket, &router, &places),
+            Ok((stream, _)) => enter(&app, stream, Peer::Socket, None, &router, &places),
             Err(error) => refused(&error).await,
         }
     }
@@ -57,8 +62,14 @@ async fn refused(error: &io::Error) {
     tokio::time::sleep(REFUSED_PAUSE).await;
 }
 
-fn enter<S>(app: &App, stream: S, peer: Peer, router: &Router, places: &Arc<Semaphore>)
-where
+fn enter<S>(
+    app: &App,
+    stream: S,
+    peer: Peer,
+    landed: Option<Landed>,
+    router: &Router,
+    places: &Arc<Semaphore>,
+) where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let Ok(place) = Arc::clone(places).try_acquire_owned() else {
@@ -72,6 +83,9 @@ where
             async move {
                 let mut request = request.map(Body::new);
                 request.extensions_mut().insert(peer);
+                if let Some(landed) = landed {
+                    request.extensions_mut().insert(landed);
+                }
                 router.oneshot(request).await.map_err(|never: Infallible| never)
             }
         });

@@ -11,6 +11,10 @@ pub(crate) enum Peer {
     Socket,
 }
 
+/// Which of our own addresses a TCP connection came in on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Landed(pub(crate) SocketAddr);
+
 impl Peer {
     /// Whose attempts to sign in are counted together; `None`: everybody on the socket.
     pub(crate) const fn address(self) -> Option<IpAddr> {

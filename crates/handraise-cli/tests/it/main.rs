@@ -11,12 +11,18 @@ mod command_line;
 #[cfg(test)]
 mod config;
 #[cfg(test)]
+mod cuts;
+#[cfg(test)]
 mod documents;
 #[cfg(test)]
 mod faults;
 #[cfg(test)]
 mod forms;
 #[cfg(test)]
+mod secrets;
+#[cfg(test)]
 mod support;
 #[cfg(test)]
 mod up;
+#[cfg(test)]
+mod verdicts;

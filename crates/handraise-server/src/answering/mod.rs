@@ -19,7 +19,7 @@ use handraise_store::{NewSubmission, Verdict};
 pub(crate) use self::verdict::{ask_for_verdicts, settle_by_holder, withdrawn};
 use self::{
     submission::submission,
-    verdict::{delivered, judged, record, resolve},
+    verdict::{delivered, judged, record, resolve, without_verdict},
 };
 use crate::{
     extract::Caller,
@@ -191,11 +191,7 @@ async fn forward(
         let (reply, ()) = tokio::join!(frame.send(&connection), tell_sent(&app, &sent));
         match reply {
             Ok(reply) => judged(&app, &connection.instance, &new, reply).await,
-            Err(Lost::NotWritten) => {
-                resolve(&app, &new.id, Verdict::NotDelivered, None).await?;
-                Err(Failure::holder_not_connected())
-            }
-            Err(Lost::Unknown) => Err(Failure::verdict_unknown()),
+            Err(lost) => without_verdict(&app, &new, lost).await,
         }
     }
     .await;

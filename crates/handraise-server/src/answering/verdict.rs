@@ -15,7 +15,7 @@ use serde::Serialize;
 use super::unknown;
 use crate::{
     failure::Failure,
-    hub::{Connection, Reply},
+    hub::{Connection, Lost, Reply},
     inbox::{App, Inbox},
 };
 
@@ -111,11 +111,31 @@ pub(super) async fn resolve(
 
 /// An answer to an ask that ended, of a holder that is gone: kept as what the operator chose, and not delivered.
 pub(super) async fn record(app: &App, new: NewSubmission, settlement: Settlement) -> Result<Ask, Failure> {
-    let recorded = was_withdrawn(Some(&settlement));
     app.store.submit(app.now(), std::slice::from_ref(&new)).await?;
     app.store.reply(app.now(), &new.id, Verdict::NotFound, None).await?;
-    let message = format!("ask {} had ended as {}", new.ask, settlement.outcome.as_str());
-    Err(Failure::ended(ErrorBody::new(ErrorCode::NotFound, message), Some(settlement), recorded))
+    Err(had_ended(&new.ask, settlement))
+}
+
+/// The holder is gone: how the ask ended is told as it is stored.
+fn had_ended(ask: &str, settlement: Settlement) -> Failure {
+    let recorded = was_withdrawn(Some(&settlement));
+    let message = format!("ask {ask} had ended as {}", settlement.outcome.as_str());
+    Failure::ended(ErrorBody::new(ErrorCode::NotFound, message), Some(settlement), recorded)
+}
+
+/// The stream is lost. An ask that is open is left to the holder's word; how one ended that had ended is known here.
+pub(super) async fn without_verdict(app: &App, new: &NewSubmission, lost: Lost) -> Result<Ask, Failure> {
+    let ask = match lost {
+        Lost::NotWritten => resolve(app, &new.id, Verdict::NotDelivered, None).await?,
+        Lost::Unknown => app.store.ask(&new.ask).await?.map(|(ask, instance)| app.shown(ask, &instance)),
+    };
+    match (ask.as_ref().and_then(|ask| ask.settlement.clone()), ask, lost) {
+        // The word that it ended came before the response.
+        (Some(settlement), Some(ask), _) if settlement.submission_id.as_ref() == Some(&new.id) => Ok(ask),
+        (Some(settlement), _, _) => Err(had_ended(&new.ask, settlement)),
+        (None, _, Lost::NotWritten) => Err(Failure::holder_not_connected()),
+        (None, _, Lost::Unknown) => Err(Failure::verdict_unknown()),
+    }
 }
 
 fn was_withdrawn(settlement: Option<&Settlement>) -> bool {

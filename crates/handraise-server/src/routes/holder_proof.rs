@@ -2,18 +2,20 @@
 
 #![expect(unused_qualifications, reason = "utoipa writes out the paths of parameter types")]
 
+use std::net::{IpAddr, SocketAddr};
+
 use axum::{
-    Json,
+    Extension, Json,
     extract::{Query, State},
-    http::{HeaderMap, header},
+    http::{HeaderMap, StatusCode, header},
 };
-use handraise_api::error::ErrorResponse;
+use handraise_api::error::{ErrorCode, ErrorResponse};
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 use utoipa::{IntoParams, ToSchema};
 
-use crate::{access::hex, failure::Failure, inbox::App};
+use crate::{access::hex, failure::Failure, inbox::App, peer::Landed};
 
 /// What to prove.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -46,6 +48,7 @@ pub(crate) struct Proof {
 )]
 pub(crate) async fn prove(
     State(app): State<App>,
+    landed: Option<Extension<Landed>>,
     headers: HeaderMap,
     challenge: Result<Query<Challenge>, axum::extract::rejection::QueryRejection>,
 ) -> Result<Json<Proof>, Failure> {
@@ -58,6 +61,14 @@ pub(crate) async fn prove(
         return Err(Failure::bad_request("'nonce' takes 16 to 128 characters"));
     }
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+    // Only for the address that was dialled: another program on this machine could pass the question on from a port of
+    // its own, and would be told the token in return for our proof.
+    let dialled = host.parse().ok().map(canonical);
+    if dialled.is_none() || dialled != landed.map(|Extension(Landed(address))| canonical(address)) {
+        let message =
+            "an inbox proves itself only for the address and port that it was reached at; dial it there";
+        return Err(Failure::new(StatusCode::MISDIRECTED_REQUEST, ErrorCode::Misdirected, message));
+    }
     // Two tokens that begin alike cannot be told apart before one is sent; 2^32 tokens make one such pair likely.
     let keys = app.access.holder_keys(prefix);
     let Some(key) = keys.first() else { return Err(Failure::not_found("holder token", &key)) };
@@ -66,4 +77,9 @@ pub(crate) async fn prove(
     mac.update(nonce.as_bytes());
     mac.update(host.as_bytes());
     Ok(Json(Proof { proof: hex(&mac.finalize().into_bytes()) }))
+}
+
+/// A listener for both families sees IPv4 as a part of IPv6.
+fn canonical(address: SocketAddr) -> (IpAddr, u16) {
+    (address.ip().to_canonical(), address.port())
 }

@@ -2,6 +2,7 @@
 
 mod http;
 mod processes;
+mod relay;
 
 use std::{
     io::{BufRead as _, BufReader},
@@ -10,8 +11,9 @@ use std::{
     time::Duration,
 };
 
-pub(crate) use http::{Answer, call};
-pub(crate) use processes::{alive, kill, terminate, tree};
+pub(crate) use http::{Answer, call, try_call};
+pub(crate) use processes::{alive, kill, pause, resume, terminate, tree};
+pub(crate) use relay::{Pass, Relay};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -149,6 +151,26 @@ impl Up {
     pub(crate) fn answer(&self, ask: &Value, submission: &Value) -> Answer {
         let id = ask["id"].as_str().unwrap();
         self.call("POST", &format!("/asks/{id}/answer"), Some(submission))
+    }
+
+    /// Answers an ask; `None` when the inbox ended before it had replied.
+    pub(crate) fn try_answer(&self, ask: &Value, submission: &Value) -> Option<Answer> {
+        let path = format!("/api/v1/asks/{}/answer", ask["id"].as_str().unwrap());
+        try_call(&self.url, "POST", &path, Some(&self.operator), Some(submission))
+    }
+
+    /// An ask with its history.
+    pub(crate) fn ask(&self, ask: &Value) -> Value {
+        self.get(&format!("/asks/{}", ask["id"].as_str().unwrap()))
+    }
+
+    /// An ask, once it is in this state, with or without its holder.
+    #[track_caller]
+    pub(crate) fn wait_for_state(&self, ask: &Value, state: &str, holder_connected: bool) -> Value {
+        wait_for(&format!("{state}, holder_connected {holder_connected}"), || {
+            let ask = self.ask(ask);
+            (ask["state"] == state && ask["holder_connected"] == holder_connected).then_some(ask)
+        })
     }
 
     /// The settlement of an ask, once it has one.

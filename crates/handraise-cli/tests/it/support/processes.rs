@@ -16,6 +16,16 @@ pub(crate) fn kill(id: u32) {
     kill_process(pid(id), Signal::KILL).unwrap();
 }
 
+/// SIGSTOP.
+pub(crate) fn pause(id: u32) {
+    kill_process(pid(id), Signal::STOP).unwrap();
+}
+
+/// SIGCONT.
+pub(crate) fn resume(id: u32) {
+    kill_process(pid(id), Signal::CONT).unwrap();
+}
+
 /// Whether a process runs; a zombie that nobody has waited for does not.
 pub(crate) fn alive(id: u32) -> bool {
     let Ok(stat) = std::fs::read_to_string(format!("/proc/{id}/stat")) else { return false };
