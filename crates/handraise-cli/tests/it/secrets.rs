@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::support::{Agent, Home, Up, kill, say, skip, wait_for};
+use crate::support::{Agent, Home, Up, kill, say, wait_for};
 
 const SECRET: &str = "canary-5f2d-secret";
 const ANSWER: &str = "canary-5f2d-answer";
@@ -74,7 +74,7 @@ fn answers_and_questions_are_in_no_log_above_debug() {
         let skipped = json!({"answers": [], "rejected": true, "reject_reason": REASON});
         let answer = if script == "noise" { skipped } else { say(&question, ANSWER) };
         assert_eq!(up.answer(&ask, &answer).status, 200);
-        assert_eq!(up.answer(&ask, &skip()).status, 404);
+        assert_eq!(up.answer(&ask, &say(&question, "too late")).status, 404);
         assert_eq!(agent.wait(), Some(0), "{}", agent.log.text());
         let log = agent.log.text();
         for canary in [ANSWER, REASON, QUESTION, "Which database", "{not json", "red alert"] {
