@@ -74,8 +74,11 @@ fn ac20a_a_503_keeps_nothing() {
     let ask = up.wait_for_ask();
     kill(agent.child.id());
     wait_for("the holder's end", || (!alive(agent.child.id())).then_some(()));
-    up.wait_for_state(&ask, "open", false);
-    let before = up.ask(&ask);
+    let before = wait_for("the loss in the ask's history", || {
+        let ask = up.ask(&ask);
+        let events = ask["events"].as_array().unwrap();
+        events.iter().any(|event| event["kind"] == "disconnected").then(|| ask.clone())
+    });
     assert_eq!(up.answer(&ask, &pick("question_0", &["Postgres"])).status, 503);
     assert_eq!(up.ask(&ask), before);
 }
