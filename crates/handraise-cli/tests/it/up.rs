@@ -4,7 +4,9 @@ use std::{os::unix::fs::PermissionsExt as _, path::Path, process::Stdio};
 
 use serde_json::{Value, json};
 
-use crate::support::{Collected, Home, Up, call, pick, say, stderr, terminate, wait_for, wait_for_link};
+use crate::support::{
+    Collected, Ending, Home, Up, call, pick, say, stderr, terminate, wait_for, wait_for_link,
+};
 
 fn mode(path: &Path) -> u32 {
     std::fs::metadata(path).unwrap().permissions().mode() & 0o777
@@ -132,16 +134,17 @@ fn the_demo_asks_five_forms_in_one_turn_and_a_script_s_question_and_leaves_nothi
     let home = Home::new();
     let folders = home.path().join("tmp");
     std::fs::create_dir(&folders).unwrap();
-    let mut child = home
+    let child = home
         .handraise(&["demo", "--no-open", "--listen", "127.0.0.1:0"])
         .env("TMPDIR", &folders)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let printed = Collected::from(child.stdout.take().unwrap());
-    let log = Collected::from(child.stderr.take().unwrap());
-    let (url, secret) = wait_for_link(&printed, &mut child, &log);
+    let mut demo = Ending(child);
+    let printed = Collected::from(demo.0.stdout.take().unwrap());
+    let log = Collected::from(demo.0.stderr.take().unwrap());
+    let (url, secret) = wait_for_link(&printed, &mut demo.0, &log);
     let url = url.as_str();
     let page = call(url, "POST", "/api/v1/login", None, Some(&json!({"secret": secret, "name": "Ada"})));
     let page = page.body["token"].as_str().unwrap().to_owned();
@@ -181,7 +184,7 @@ fn the_demo_asks_five_forms_in_one_turn_and_a_script_s_question_and_leaves_nothi
     let path = format!("/api/v1/asks/{}/answer", next("script")["id"].as_str().unwrap());
     assert_eq!(call(url, "POST", &path, Some(&page), Some(&pick("answer", &["no"]))).status, 200);
     wait_for("the end of the script", || log.text().contains("exits with 6").then_some(()));
-    terminate(child.id());
-    assert!(child.wait().unwrap().success(), "{}", log.text());
+    terminate(demo.0.id());
+    assert!(demo.0.wait().unwrap().success(), "{}", log.text());
     assert_eq!(std::fs::read_dir(&folders).unwrap().count(), 0, "nothing is left");
 }

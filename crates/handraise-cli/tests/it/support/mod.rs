@@ -212,6 +212,18 @@ pub(crate) fn wait_for_link(printed: &Collected, child: &mut Child, log: &Collec
     })
 }
 
+/// A process that ends with its test, also with one that fails.
+pub(crate) struct Ending(pub(crate) Child);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        if self.0.try_wait().ok().flatten().is_none() {
+            terminate(self.0.id());
+            let _ = self.0.wait();
+        }
+    }
+}
+
 /// A running `handraise agent` around the scripted agent.
 pub(crate) struct Agent {
     pub(crate) child: Child,
