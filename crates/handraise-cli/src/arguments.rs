@@ -37,6 +37,7 @@ pub(crate) enum Command {
     Agent(commands::agent::Arguments),
     Ask(commands::ask::Arguments),
     Demo(commands::demo::Arguments),
+    Inbox(commands::inbox::Arguments),
     Token(commands::token::Arguments),
     Doctor(commands::doctor::Arguments),
     Completions(commands::completions::Arguments),
@@ -64,6 +65,7 @@ impl Arguments {
             Command::Demo(demo) => flags
                 .with(&registry::LISTEN, demo.listen.clone())
                 .with(&registry::OPEN_BROWSER, demo.no_open.then_some("off")),
+            Command::Inbox(inbox) => flags.with(&registry::DATA_DIR, path(inbox.data_dir.as_ref())),
             Command::Token(token) => flags.with(&registry::DATA_DIR, path(token.data_dir())),
             Command::Doctor(doctor) => flags.with(&registry::DATA_DIR, path(doctor.data_dir.as_ref())),
             Command::Completions(_) => flags,

@@ -5,6 +5,7 @@ use std::{path::PathBuf, time::Duration};
 use anyhow::{Context as _, bail};
 use handraise_api::error::ErrorResponse;
 use handraise_server::InboxFile;
+use handraise_transport::escape;
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::{
     Method, Request, Response, StatusCode,
@@ -21,6 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(15);
 const MAX_ANSWER: usize = 16 * 1024 * 1024;
 
 /// The inbox of a data directory, with the admin token that it left there.
+#[derive(Clone)]
 pub(crate) struct Inbox {
     socket: PathBuf,
     token: String,
@@ -61,7 +63,7 @@ impl Inbox {
 
     /// Deletes; `false` when there was nothing to delete.
     pub(crate) async fn delete(&self, path: &str) -> anyhow::Result<Reached<bool>> {
-        let Some(response) = self.send::<()>(Method::DELETE, path, None).await? else {
+        let Some(response) = self.send::<()>(Method::DELETE, path, None, None).await? else {
             return Ok(Reached::NotRunning);
         };
         if response.status() == StatusCode::NOT_FOUND {
@@ -71,10 +73,32 @@ impl Inbox {
         Ok(Reached::Answer(true))
     }
 
-    /// Opens the live events.
-    pub(crate) async fn events(&self) -> anyhow::Result<Reached<Incoming>> {
+    /// The same inbox with another token.
+    pub(crate) fn with_token(&self, token: &str) -> Self {
+        Self { socket: self.socket.clone(), token: token.to_owned() }
+    }
+
+    /// Posts a JSON body and takes the answer, whatever its status is.
+    pub(crate) async fn exchange<B: Serialize>(
+        &self,
+        path: &str,
+        body: &B,
+    ) -> anyhow::Result<Reached<(StatusCode, Bytes)>> {
+        let exchange = async {
+            let Some(response) = self.send(Method::POST, path, Some(body), None).await? else {
+                return Ok(Reached::NotRunning);
+            };
+            let status = response.status();
+            Ok(Reached::Answer((status, whole(path, response).await?)))
+        };
+        in_time(path, exchange).await
+    }
+
+    /// Opens the live events: those after `last`, the id of the last one that arrived, or from now on.
+    pub(crate) async fn events(&self, last: Option<u64>) -> anyhow::Result<Reached<Incoming>> {
         let path = "/api/v1/events";
-        let Some(response) = self.send::<()>(Method::GET, path, None).await? else {
+        let response = in_time(path, self.send::<()>(Method::GET, path, None, last)).await?;
+        let Some(response) = response else {
             return Ok(Reached::NotRunning);
         };
         if !response.status().is_success() {
@@ -95,16 +119,16 @@ impl Inbox {
         body: Option<&B>,
     ) -> anyhow::Result<Reached<T>> {
         let call = async {
-            let Some(response) = self.send(method, path, body).await? else { return Ok(Reached::NotRunning) };
+            let Some(response) = self.send(method, path, body, None).await? else {
+                return Ok(Reached::NotRunning);
+            };
             let text = read(path, response).await?;
             let answer = serde_json::from_slice(&text).with_context(|| {
                 format!("the inbox's answer to {path} is not understood; are both of one version?")
             })?;
             Ok(Reached::Answer(answer))
         };
-        tokio::time::timeout(PATIENCE, call)
-            .await
-            .with_context(|| format!("the inbox did not answer {path} within {} s", PATIENCE.as_secs()))?
+        in_time(path, call).await
     }
 
     /// Sends a request on a connection of its own; `None` when nobody listens.
@@ -113,6 +137,7 @@ impl Inbox {
         method: Method,
         path: &str,
         body: Option<&B>,
+        last_event: Option<u64>,
     ) -> anyhow::Result<Option<Response<Incoming>>> {
         let Ok(stream) = UnixStream::connect(&self.socket).await else { return Ok(None) };
         let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
@@ -124,13 +149,16 @@ impl Inbox {
             Some(body) => serde_json::to_vec(body)?,
             None => Vec::new(),
         };
-        let request = Request::builder()
+        let mut request = Request::builder()
             .method(method)
             .uri(path)
             .header(header::HOST, "localhost")
             .header(header::AUTHORIZATION, format!("Bearer {}", self.token))
-            .header(header::CONTENT_TYPE, "application/json")
-            .body(Full::new(Bytes::from(body)))?;
+            .header(header::CONTENT_TYPE, "application/json");
+        if let Some(last) = last_event {
+            request = request.header("last-event-id", last);
+        }
+        let request = request.body(Full::new(Bytes::from(body)))?;
         let response = sender
             .send_request(request)
             .await
@@ -139,19 +167,40 @@ impl Inbox {
     }
 }
 
+async fn in_time<T>(path: &str, call: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+    tokio::time::timeout(PATIENCE, call)
+        .await
+        .with_context(|| format!("the inbox did not answer {path} within {} s", PATIENCE.as_secs()))?
+}
+
+/// The answer's body.
+async fn whole(path: &str, response: Response<Incoming>) -> anyhow::Result<Bytes> {
+    let body = Limited::new(response.into_body(), MAX_ANSWER);
+    match body.collect().await {
+        Ok(body) => Ok(body.to_bytes()),
+        Err(error) => bail!("the inbox's answer to {path} broke off: {error}"),
+    }
+}
+
 /// The answer's body, or the inbox's own words about why not.
 async fn read(path: &str, response: Response<Incoming>) -> anyhow::Result<Bytes> {
     let status = response.status();
-    let body = Limited::new(response.into_body(), MAX_ANSWER);
-    let body = match body.collect().await {
-        Ok(body) => body.to_bytes(),
-        Err(error) => bail!("the inbox's answer to {path} broke off: {error}"),
-    };
+    let body = whole(path, response).await?;
     if status.is_success() {
         return Ok(body);
     }
-    match serde_json::from_slice::<ErrorResponse>(&body) {
-        Ok(answer) => bail!("the inbox says: {}", answer.error.message),
-        Err(_) => bail!("the inbox answered {path} with {status}"),
-    }
+    let message = match serde_json::from_slice::<ErrorResponse>(&body) {
+        Ok(answer) => escape::shortened(&answer.error.message, 1_000),
+        Err(_) => format!("{path} is answered with {status}"),
+    };
+    Err(Refusal { status, message }.into())
+}
+
+/// The inbox's own word that it will not.
+#[derive(Debug, thiserror::Error)]
+#[error("the inbox says: {message}")]
+pub(crate) struct Refusal {
+    /// Its status.
+    pub(crate) status: StatusCode,
+    message: String,
 }

@@ -12,6 +12,7 @@ mod commands;
 mod config_file;
 mod holding;
 mod inbox;
+mod live;
 mod local;
 mod logging;
 mod offline;
@@ -101,6 +102,7 @@ fn dispatch(arguments: Arguments, environment: Environment) -> Exit {
         Command::Agent(agent) => commands::agent::run(&context, &agent),
         Command::Ask(ask) => commands::ask::run(&context, &ask),
         Command::Demo(_) => commands::demo::run(&context),
+        Command::Inbox(inbox) => commands::inbox::run(&context, &inbox),
         Command::Token(token) => commands::token::run(&context, &token),
         Command::Doctor(_) => commands::doctor::run(&context),
         Command::Completions(completions) => commands::completions::run(&completions),

@@ -35,7 +35,7 @@ macro_rules! ask_columns {
     () => {
         "a.id, a.instance, a.state, a.digest, a.content, a.client, a.server, a.holder_kind, a.holder_token, \
          a.opened_at, a.deadline, a.due, a.parked_until, a.settled_at, a.outcome, a.provenance, a.rail, a.wire, \
-         a.settled_by, a.reason, a.submission_id, s.answers"
+         a.settled_by, COALESCE(a.reason, NULLIF(s.reject_reason, '')) AS reason, a.submission_id, s.answers"
     };
 }
 pub(crate) use ask_columns;

@@ -25,6 +25,7 @@ use crate::{
     },
     holding,
     inbox::{Inbox, Reached},
+    live::Parser,
     local, output, signals,
 };
 
@@ -108,23 +109,18 @@ fn own_path() -> anyhow::Result<String> {
 async fn guide(data_dir: &Path) -> anyhow::Result<()> {
     let file = local::read(data_dir)?.context("the inbox has not said where it is")?;
     let inbox = Inbox::new(&file);
-    let Reached::Answer(mut events) = inbox.events().await? else { bail!("the inbox is gone") };
+    let Reached::Answer(mut events) = inbox.events(None).await? else { bail!("the inbox is gone") };
     let start = StartSession { agent: AGENT.to_owned(), cwd: None, prompt: Some(AGENT.to_owned()) };
     let Reached::Answer(session) = inbox.post::<_, Session>("/api/v1/sessions", &start).await? else {
         bail!("the inbox is gone")
     };
     output::complain("A scripted agent is working. Its questions wait in the inbox; Ctrl-C ends the demo.");
 
-    let mut lines = Lines::default();
-    let mut name = String::new();
+    let mut parser = Parser::default();
     while let Some(frame) = events.frame().await {
         let Ok(data) = frame?.into_data() else { continue };
-        for line in lines.push(&data) {
-            if let Some(event) = line.strip_prefix("event:") {
-                event.trim().clone_into(&mut name);
-            } else if let Some(data) = line.strip_prefix("data:")
-                && let Some(said) = progress(&name, data.trim_start(), &session.id)
-            {
+        for event in parser.push(&data)? {
+            if let Some(said) = progress(&event.name, &event.data, &session.id) {
                 output::complain(&said);
             }
         }
@@ -178,37 +174,5 @@ fn progress(event: &str, data: &str, session: &str) -> Option<String> {
             })
         }
         _ => None,
-    }
-}
-
-/// Lines of a stream that comes in pieces.
-#[derive(Default)]
-struct Lines {
-    rest: Vec<u8>,
-}
-
-impl Lines {
-    /// The lines that a piece completes.
-    fn push(&mut self, piece: &[u8]) -> Vec<String> {
-        self.rest.extend_from_slice(piece);
-        let mut lines = Vec::new();
-        while let Some(end) = self.rest.iter().position(|byte| *byte == b'\n') {
-            let line: Vec<u8> = self.rest.drain(..=end).collect();
-            lines.push(String::from_utf8_lossy(&line).trim_end_matches(['\r', '\n']).to_owned());
-        }
-        lines
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lines_may_come_in_pieces() {
-        let mut lines = Lines::default();
-        assert_eq!(lines.push(b"event: a\nda"), ["event: a"]);
-        assert_eq!(lines.push(b"ta: x\r\n\n"), ["data: x", ""]);
-        assert_eq!(lines.push(b"\xff\n"), ["\u{fffd}"]);
     }
 }

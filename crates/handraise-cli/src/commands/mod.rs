@@ -5,5 +5,6 @@ pub(crate) mod ask;
 pub(crate) mod completions;
 pub(crate) mod demo;
 pub(crate) mod doctor;
+pub(crate) mod inbox;
 pub(crate) mod token;
 pub(crate) mod up;

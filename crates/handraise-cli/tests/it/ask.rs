@@ -5,10 +5,10 @@ use std::{
     process::{Child, Command, Output, Stdio},
 };
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::support::{Collected, Home, Up, binary, kill, pick, say, skip, tree, wait_for};
+use crate::support::{Collected, Home, Up, binary, kill, pick, say, send, skip, tree, wait_for};
 
 /// The script of the matrix: the rest must run on yes alone.
 const DEPLOY: &str = "\"$HANDRAISE\" ask 'Deploy?' --choice yes --choice no $OPTIONS && echo deploying";
@@ -60,10 +60,6 @@ impl Shell {
         wait_for("the end of its output", || (stdout.is_closed() && stderr.is_closed()).then_some(()));
         (status.code(), stdout.text(), stderr.text())
     }
-}
-
-fn send(process: u32, signal: Signal) {
-    kill_process(Pid::from_raw(i32::try_from(process).unwrap()).unwrap(), signal).unwrap();
 }
 
 /// Runs the script to its end, with something happening to its question once it is asked.

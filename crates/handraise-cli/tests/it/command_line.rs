@@ -8,6 +8,12 @@ const COMMANDS: &[&[&str]] = &[
     &["agent"],
     &["ask"],
     &["demo"],
+    &["inbox"],
+    &["inbox", "list"],
+    &["inbox", "show"],
+    &["inbox", "answer"],
+    &["inbox", "skip"],
+    &["inbox", "watch"],
     &["token", "create"],
     &["token", "list"],
     &["token", "revoke"],
@@ -36,7 +42,7 @@ fn only_commands_that_work_are_offered() {
         .take_while(|line| !line.is_empty())
         .filter_map(|line| line.split_whitespace().next())
         .collect();
-    assert_eq!(offered, ["up", "agent", "ask", "demo", "token", "doctor", "completions", "help"]);
+    assert_eq!(offered, ["up", "agent", "ask", "demo", "inbox", "token", "doctor", "completions", "help"]);
 }
 
 #[test]

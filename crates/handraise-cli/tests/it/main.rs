@@ -19,6 +19,10 @@ mod faults;
 #[cfg(test)]
 mod forms;
 #[cfg(test)]
+mod inbox_command;
+#[cfg(test)]
+mod picker;
+#[cfg(test)]
 mod secrets;
 #[cfg(test)]
 mod support;

@@ -3,6 +3,7 @@
 mod http;
 mod processes;
 mod relay;
+mod terminal;
 
 use std::{
     io::{BufRead as _, BufReader},
@@ -12,10 +13,11 @@ use std::{
 };
 
 pub(crate) use http::{Answer, call, try_call};
-pub(crate) use processes::{alive, kill, pause, resume, terminate, tree};
+pub(crate) use processes::{alive, kill, pause, resume, send, terminate, tree};
 pub(crate) use relay::{Pass, Relay};
 use serde_json::{Value, json};
 use tempfile::TempDir;
+pub(crate) use terminal::Terminal;
 
 /// How long anything may take before a test gives up.
 pub(crate) const BOUND: Duration = Duration::from_secs(20);

@@ -6,6 +6,11 @@ fn pid(id: u32) -> Pid {
     Pid::from_raw(i32::try_from(id).unwrap()).unwrap()
 }
 
+/// Any signal.
+pub(crate) fn send(id: u32, signal: Signal) {
+    kill_process(pid(id), signal).unwrap();
+}
+
 /// SIGTERM.
 pub(crate) fn terminate(id: u32) {
     let _ = kill_process(pid(id), Signal::TERM);

@@ -1,0 +1,422 @@
+//! The picker as a value: what happened goes in, what is to be done comes out. It knows no terminal and no clock.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use handraise_api::{
+    ask::{AnswerRequest, Ask},
+    words::AskState,
+};
+
+use super::{
+    super::client::Verdict,
+    card::{Act, Card, Sending},
+    draft::Drafts,
+    field::Field,
+    guard::Guard,
+    keys::Key,
+};
+
+/// Drafts that are kept of asks that are not open on screen.
+const DRAFTS: usize = 200;
+/// So close to the end of the list more asks are loaded.
+const NEAR: usize = 10;
+
+/// What is to be done.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Effect {
+    /// The end.
+    Quit,
+    /// The next page of asks is wanted.
+    LoadMore(String),
+    /// The questions of this ask were painted (S15).
+    Seen {
+        /// Which ask.
+        id: String,
+        /// What was painted.
+        digest: String,
+    },
+    /// An answer is to be sent.
+    Send {
+        /// Which ask.
+        id: String,
+        /// What.
+        request: AnswerRequest,
+    },
+}
+
+/// The picker.
+#[derive(Debug, Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is one thing that is so or not, and they are independent"
+)]
+pub(super) struct Picker {
+    /// The open asks, in the inbox's order.
+    pub(super) asks: Vec<Ask>,
+    next_page: Option<String>,
+    is_loading: bool,
+    pub(super) selected: Option<String>,
+    /// Asks that came and were not looked at.
+    pub(super) fresh: BTreeSet<String>,
+    /// What is looked for, and whether it is being typed.
+    pub(super) filter: Field,
+    pub(super) is_finding: bool,
+    pub(super) has_help: bool,
+    pub(super) card: Option<Card>,
+    drafts: BTreeMap<String, Drafts>,
+    seen: BTreeSet<String>,
+    guard: Guard,
+    last_key: Option<Key>,
+    /// Whether the inbox cannot be reached.
+    pub(super) is_lost: bool,
+    /// Whether it has been heard of at all.
+    pub(super) is_loaded: bool,
+    pub(super) note: Option<String>,
+}
+
+impl Picker {
+    /// Everything that is open replaces what is known.
+    pub(super) fn snapshot(&mut self, now: u64, asks: Vec<Ask>, next_page: Option<String>) {
+        let known: BTreeSet<String> = self.asks.iter().map(|ask| ask.id.clone()).collect();
+        if self.is_loaded {
+            let fresh = asks.iter().map(|ask| &ask.id).filter(|id| !known.contains(*id));
+            self.fresh.extend(fresh.cloned());
+        }
+        let place = self.place();
+        self.asks = asks;
+        (self.next_page, self.is_loading, self.is_lost, self.is_loaded) = (next_page, false, false, true);
+        self.keep_selection(place);
+        if let Some(card) = &self.card
+            && let Some(ask) = self.asks.iter().find(|ask| ask.id == card.ask.id).cloned()
+        {
+            self.update_card(now, ask);
+        }
+    }
+
+    /// The next page of asks came.
+    pub(super) fn more(&mut self, asks: Vec<Ask>, next_page: Option<String>) {
+        for ask in asks {
+            if !self.asks.iter().any(|known| known.id == ask.id) {
+                self.asks.push(ask);
+            }
+        }
+        (self.next_page, self.is_loading) = (next_page, false);
+    }
+
+    /// It did not come.
+    pub(super) fn no_more(&mut self) {
+        self.is_loading = false;
+    }
+
+    /// An ask opened, changed or ended.
+    pub(super) fn changed(&mut self, now: u64, ask: &Ask) {
+        let at = self.asks.iter().position(|known| known.id == ask.id);
+        match (ask.state == AskState::Settled, at) {
+            (true, _) => {
+                self.drafts.remove(&ask.id);
+                self.remove(&ask.id);
+            }
+            (false, Some(at)) => {
+                if let Some(known) = self.asks.get_mut(at) {
+                    *known = ask.clone();
+                }
+            }
+            (false, None) => {
+                // New rows enter at their place, which is that of their deadline.
+                let later = |known: &Ask| match (known.deadline, ask.deadline) {
+                    (Some(known), Some(new)) => known > new,
+                    (None, Some(_)) => true,
+                    (_, None) => false,
+                };
+                let at = self.asks.iter().position(later).unwrap_or(self.asks.len());
+                self.asks.insert(at, ask.clone());
+                self.fresh.insert(ask.id.clone());
+                if self.selected.is_none() {
+                    self.selected = Some(ask.id.clone());
+                }
+            }
+        }
+        self.update_card(now, ask.clone());
+    }
+
+    fn update_card(&mut self, now: u64, ask: Ask) {
+        if let Some(card) = &mut self.card
+            && card.ask.id == ask.id
+            && card.update(ask)
+        {
+            self.guard.changed(now);
+        }
+    }
+
+    /// The inbox cannot be reached, or can be again.
+    pub(super) fn lost(&mut self, now: u64, is_lost: bool) {
+        self.is_lost = is_lost;
+        self.guard.changed(now);
+    }
+
+    /// The terminal has another size, so that everything is elsewhere.
+    pub(super) fn resized(&mut self, now: u64) {
+        self.guard.changed(now);
+    }
+
+    /// What the inbox said to an answer of ours.
+    pub(super) fn verdict(&mut self, now: u64, id: &str, verdict: Result<Verdict, String>) {
+        self.guard.changed(now);
+        if let Ok(Verdict::Delivered(ask)) = &verdict {
+            self.changed(now, ask);
+        }
+        let Some(card) = self.card.as_mut().filter(|card| card.ask.id == id) else {
+            self.note = elsewhere(&verdict);
+            return;
+        };
+        card.sending = Sending::No;
+        match verdict {
+            Ok(Verdict::Delivered(_)) => card.is_mine = true,
+            Ok(Verdict::Invalid(error)) => {
+                let first = card.ask.content.questions.iter().position(|question| {
+                    error.details.iter().any(|detail| detail.question_id == question.id)
+                });
+                card.note = Some(if error.details.is_empty() {
+                    super::super::words::brief(&error.message, 500)
+                } else {
+                    let count = error.details.len();
+                    let were = if count == 1 {
+                        "One answer was".to_owned()
+                    } else {
+                        format!("{count} answers were")
+                    };
+                    format!("{were} refused. Nothing was sent on, the ask is still open.")
+                });
+                card.errors = error.details;
+                if let Some(first) = first {
+                    card.go_to_question(first);
+                }
+            }
+            Ok(Verdict::Ended(ended)) => {
+                if let Some(settlement) = ended.settlement {
+                    let ask =
+                        Ask { state: AskState::Settled, settlement: Some(settlement), ..card.ask.clone() };
+                    card.update(ask);
+                    card.note = Some(if ended.recorded {
+                        "Kept as what you chose, and not delivered.".to_owned()
+                    } else {
+                        "Your answer was not sent.".to_owned()
+                    });
+                } else {
+                    card.note = Some("There is no such ask any more. Your answer was not sent.".to_owned());
+                }
+                self.remove(id);
+            }
+            Ok(Verdict::NotConnected) => {
+                card.note = Some(
+                    "Your answer did not reach it: its connection is down. Nothing was queued.".to_owned(),
+                );
+            }
+            Ok(Verdict::Unknown) => card.sending = Sending::Unknown,
+            Err(error) => {
+                card.note = Some(format!("{error}. Look at the ask again before you answer once more."));
+            }
+        }
+    }
+
+    /// These questions of an ask are on screen now.
+    pub(super) fn painted(&mut self, now: u64, id: &str, questions: &[usize]) -> Option<Effect> {
+        let card = self.card.as_mut().filter(|card| card.ask.id == id)?;
+        if card.painted.is_empty() {
+            // It appeared just now.
+            self.guard.changed(now);
+        }
+        card.painted.extend(questions);
+        let is_open = card.ask.state != AskState::Settled;
+        (is_open && card.was_seen() && self.seen.insert(id.to_owned()))
+            .then(|| Effect::Seen { id: id.to_owned(), digest: card.ask.digest.clone() })
+    }
+
+    /// The report of that was not taken; it is tried again when the card is opened again.
+    pub(super) fn not_seen(&mut self, id: &str) {
+        self.seen.remove(id);
+    }
+
+    /// Takes a key.
+    pub(super) fn key(&mut self, now: u64, key: &Key) -> Vec<Effect> {
+        self.guard.key(now, self.last_key.as_ref() == Some(key));
+        self.last_key = Some(key.clone());
+        self.note = None;
+        if *key == Key::Ctrl('c') {
+            return vec![Effect::Quit];
+        }
+        if self.has_help {
+            self.has_help = false;
+            self.guard.changed(now);
+            return Vec::new();
+        }
+        let in_field = self.is_finding
+            || self
+                .card
+                .as_ref()
+                .is_some_and(|card| card.is_typing || card.why.is_some() || card.find.is_some());
+        if *key == Key::Char('?') && !in_field {
+            self.has_help = true;
+            return Vec::new();
+        }
+        if self.card.is_some() { self.key_on_card(now, key) } else { self.key_on_list(now, key) }
+    }
+
+    fn key_on_card(&mut self, now: u64, key: &Key) -> Vec<Effect> {
+        let allowed = self.guard.allows();
+        let Some(card) = &mut self.card else { return Vec::new() };
+        match card.key(key, allowed) {
+            Act::Stay => Vec::new(),
+            Act::Close => {
+                self.close();
+                Vec::new()
+            }
+            Act::Step(by) => {
+                let effects = self.step(by);
+                self.open(now);
+                effects
+            }
+            Act::Send(request) => vec![Effect::Send { id: card.ask.id.clone(), request }],
+        }
+    }
+
+    fn key_on_list(&mut self, now: u64, key: &Key) -> Vec<Effect> {
+        if self.is_finding {
+            match key {
+                Key::Enter => self.is_finding = false,
+                Key::Escape => {
+                    self.is_finding = false;
+                    self.filter = Field::default();
+                }
+                Key::Down => return self.step(1),
+                Key::Up => return self.step(-1),
+                other => {
+                    self.filter.key(other);
+                }
+            }
+            let place = self.place();
+            self.keep_selection(place);
+            return Vec::new();
+        }
+        match key {
+            Key::Char('q') => return vec![Effect::Quit],
+            Key::Char('j') | Key::Down => return self.step(1),
+            Key::Char('k') | Key::Up => return self.step(-1),
+            Key::PageDown => return self.step(10),
+            Key::PageUp => return self.step(-10),
+            Key::Home => return self.step(isize::MIN),
+            Key::End => return self.step(isize::MAX),
+            Key::Enter => self.open(now),
+            Key::Char('/') => self.is_finding = true,
+            Key::Escape => {
+                self.filter = Field::default();
+                self.keep_selection(None);
+            }
+            Key::Char(_)
+            | Key::CtrlEnter
+            | Key::Ctrl(_)
+            | Key::Tab
+            | Key::BackTab
+            | Key::Backspace
+            | Key::Delete
+            | Key::Left
+            | Key::Right
+            | Key::Paste(_) => {}
+        }
+        Vec::new()
+    }
+
+    /// The asks that the filter lets through.
+    pub(super) fn shown(&self) -> Vec<&Ask> {
+        let wanted = self.filter.text().trim().to_lowercase();
+        self.asks.iter().filter(|ask| wanted.is_empty() || matches(ask, &wanted)).collect()
+    }
+
+    /// Whether there are more asks than are known.
+    pub(super) fn has_more(&self) -> bool {
+        self.next_page.is_some()
+    }
+
+    fn place(&self) -> Option<usize> {
+        let selected = self.selected.as_ref()?;
+        self.shown().iter().position(|ask| ask.id == *selected)
+    }
+
+    /// Selects what is at a place where the selected ask is gone.
+    fn keep_selection(&mut self, place: Option<usize>) {
+        let shown = self.shown();
+        let is_there = self.selected.as_ref().is_some_and(|id| shown.iter().any(|ask| ask.id == *id));
+        if !is_there {
+            let place = place.unwrap_or(0).min(shown.len().saturating_sub(1));
+            self.selected = shown.get(place).map(|ask| ask.id.clone());
+        }
+    }
+
+    fn remove(&mut self, id: &str) {
+        let place = self.place();
+        self.asks.retain(|ask| ask.id != id);
+        self.fresh.remove(id);
+        self.keep_selection(place);
+    }
+
+    fn step(&mut self, by: isize) -> Vec<Effect> {
+        let shown = self.shown();
+        let Some(last) = shown.len().checked_sub(1) else { return Vec::new() };
+        let place = self.place().map_or(0, |place| place.saturating_add_signed(by).min(last));
+        self.selected = shown.get(place).map(|ask| ask.id.clone());
+        let is_near = place + NEAR >= last;
+        match &self.next_page {
+            Some(cursor) if is_near && !self.is_loading => {
+                self.is_loading = true;
+                vec![Effect::LoadMore(cursor.clone())]
+            }
+            Some(_) | None => Vec::new(),
+        }
+    }
+
+    fn open(&mut self, now: u64) {
+        let Some(ask) = self.selected.as_ref().and_then(|id| self.asks.iter().find(|ask| ask.id == *id))
+        else {
+            return;
+        };
+        let ask = ask.clone();
+        self.close();
+        let drafts = self.drafts.remove(&ask.id).unwrap_or_else(|| Drafts::new(&ask));
+        self.fresh.remove(&ask.id);
+        self.card = Some(Card::new(ask, drafts));
+        self.guard.changed(now);
+    }
+
+    /// Closes the card and keeps what is entered, secrets excepted (S33).
+    fn close(&mut self) {
+        let Some(Card { ask, mut drafts, .. }) = self.card.take() else { return };
+        if ask.state == AskState::Settled {
+            return;
+        }
+        drafts.forget_secrets(&ask);
+        self.drafts.insert(ask.id, drafts);
+        if self.drafts.len() > DRAFTS {
+            self.drafts.pop_first();
+        }
+    }
+}
+
+/// What is said of a verdict whose card is not on screen any more.
+fn elsewhere(verdict: &Result<Verdict, String>) -> Option<String> {
+    match verdict {
+        Ok(Verdict::Delivered(_)) => None,
+        Ok(Verdict::Invalid(_)) => Some("An answer was refused; its ask is still open.".to_owned()),
+        Ok(Verdict::Ended(_)) => Some("An answer came too late; its ask had ended.".to_owned()),
+        Ok(Verdict::NotConnected) => Some("An answer did not arrive; its ask is still open.".to_owned()),
+        Ok(Verdict::Unknown) => Some("An answer was sent; whether it counted is not known yet.".to_owned()),
+        Err(error) => Some(error.clone()),
+    }
+}
+
+/// Whether an ask says these words, in what a row of the list shows of it.
+fn matches(ask: &Ask, wanted: &str) -> bool {
+    let client = ask.origin.client.as_ref().map_or("", |client| client.name.as_str());
+    [ask.content.message.as_str(), ask.origin.holder_token.as_str(), client, ask.id.as_str()]
+        .iter()
+        .any(|text| text.to_lowercase().contains(wanted))
+}

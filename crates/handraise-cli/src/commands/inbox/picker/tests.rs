@@ -1,0 +1,596 @@
+//! The picker without a terminal: keys, events and verdicts in, screens and effects out.
+
+use handraise_api::{
+    ask::{AnswerRequest, Ask},
+    error::{ErrorBody, ErrorCode, ErrorDetail, NotFoundResponse},
+    words::{AskState, Source},
+};
+use handraise_transport::escape;
+
+use super::{
+    keys::Key,
+    state::{Effect, Picker},
+    text::Line,
+    view::{self, Size},
+};
+use crate::commands::inbox::{client::Verdict, sample};
+
+/// A picker, its screen, and a clock that a test moves.
+struct Rig {
+    picker: Picker,
+    now: u64,
+    size: Size,
+    effects: Vec<Effect>,
+}
+
+impl Rig {
+    fn new(asks: Vec<Ask>) -> Self {
+        let mut picker = Picker::default();
+        picker.snapshot(10_000, asks, None);
+        let mut rig = Self { picker, now: 10_000, size: Size { columns: 80, rows: 40 }, effects: Vec::new() };
+        rig.paint();
+        rig
+    }
+
+    /// With a card open and still.
+    fn open(ask: Ask) -> Self {
+        let mut rig = Self::new(vec![ask]);
+        rig.press(&Key::Enter);
+        rig.wait(2_000);
+        rig
+    }
+
+    fn wait(&mut self, millis: u64) {
+        self.now += millis;
+    }
+
+    fn paint(&mut self) -> Vec<String> {
+        let frame = view::frame(&mut self.picker, sample::now(), self.size);
+        if let Some((id, questions)) = &frame.painted {
+            self.effects.extend(self.picker.painted(self.now, id, questions));
+        }
+        assert_eq!(frame.lines.len(), self.size.rows);
+        frame.lines.iter().map(Line::plain).collect()
+    }
+
+    #[track_caller]
+    fn shows(&mut self, words: &str) {
+        let screen = self.paint().join("\n");
+        assert!(screen.contains(words), "no {words:?} on\n{screen}");
+    }
+
+    #[track_caller]
+    fn hides(&mut self, words: &str) {
+        let screen = self.paint().join("\n");
+        assert!(!screen.contains(words), "{words:?} on\n{screen}");
+    }
+
+    /// A key, half a second after the one before.
+    fn press(&mut self, key: &Key) {
+        self.wait(500);
+        self.press_now(key);
+    }
+
+    fn press_now(&mut self, key: &Key) {
+        self.effects.extend(self.picker.key(self.now, key));
+        self.paint();
+    }
+
+    fn keys(&mut self, keys: &str) {
+        for key in keys.chars() {
+            self.press(&Key::Char(key));
+        }
+    }
+
+    fn submit(&mut self) {
+        self.wait(1_000);
+        self.press(&Key::Ctrl('s'));
+    }
+
+    /// What was sent.
+    fn sent(&mut self) -> Vec<AnswerRequest> {
+        let effects = std::mem::take(&mut self.effects);
+        let sent = effects.into_iter().filter_map(|effect| match effect {
+            Effect::Send { request, .. } => Some(request),
+            Effect::Quit | Effect::LoadMore(_) | Effect::Seen { .. } => None,
+        });
+        sent.collect()
+    }
+
+    /// What was sent, as `id [picks] text`.
+    fn answers(&mut self) -> Vec<String> {
+        let sent = self.sent();
+        let answers = sent.iter().flat_map(|request| &request.answers);
+        answers
+            .map(|answer| {
+                format!(
+                    "{} [{}] {}",
+                    answer.question_id,
+                    answer.selected_options.join("|"),
+                    answer.custom_text
+                )
+            })
+            .collect()
+    }
+
+    fn seen(&self) -> usize {
+        self.effects.iter().filter(|effect| matches!(effect, Effect::Seen { .. })).count()
+    }
+
+    fn verdict(&mut self, verdict: Verdict) {
+        self.wait(50);
+        let id = sample::ask().id;
+        self.picker.verdict(self.now, &id, Ok(verdict));
+        self.paint();
+    }
+}
+
+fn several(count: usize) -> Vec<Ask> {
+    let ask = |n: usize| {
+        let mut ask = sample::single(Source::Script);
+        ask.id = format!("ask-{n:04}");
+        ask.content.message = format!("Question {n}?");
+        ask
+    };
+    (0..count).map(ask).collect()
+}
+
+fn invalid(question: &str) -> Verdict {
+    let detail = ErrorDetail {
+        question_id: question.into(),
+        rule: "maximum".into(),
+        message: "“900” is too large. The most it takes is 600.".into(),
+    };
+    Verdict::Invalid(ErrorBody { details: vec![detail], ..ErrorBody::new(ErrorCode::Invalid, "m") })
+}
+
+#[test]
+fn keys_move_through_the_list_and_the_cards() {
+    let mut rig = Rig::new(several(3));
+    rig.shows("› ");
+    rig.keys("jj");
+    rig.press(&Key::Enter);
+    rig.shows("Question 2?");
+    rig.keys("k");
+    rig.shows("Question 1?");
+    rig.keys("u");
+    rig.shows("3 open");
+    assert_eq!(rig.picker.selected.as_deref(), Some("ask-0001"));
+    rig.keys("?");
+    rig.shows("next, previous ask");
+    rig.keys("q");
+    rig.hides("next, previous ask");
+    rig.keys("q");
+    assert_eq!(rig.effects.last(), Some(&Effect::Quit));
+}
+
+#[test]
+fn a_form_is_answered_with_digits_and_words() {
+    let mut rig = Rig::open(sample::ask());
+    rig.keys("2");
+    rig.press(&Key::Tab);
+    rig.press(&Key::Tab);
+    rig.press(&Key::Tab);
+    rig.keys("31");
+    rig.press(&Key::Tab);
+    rig.keys("1");
+    rig.press(&Key::Tab);
+    rig.keys("8080");
+    rig.press(&Key::Enter);
+    rig.submit();
+    assert_eq!(rig.answers(), ["db [SQLite] ", "envs [dev|prod] ", "public [true] ", "port [] 8080"]);
+    rig.shows("Sent. Waiting for the agent to take it");
+    rig.verdict(Verdict::Delivered(Box::new(sample::settled(sample::ask()))));
+    rig.shows("You answered, and it was delivered.");
+    rig.keys("u");
+    rig.shows("No hands up");
+}
+
+#[test]
+fn the_focus_moves_with_arrows_and_enter_chooses() {
+    let mut rig = Rig::open(sample::single(Source::Script));
+    rig.press(&Key::Down);
+    rig.press(&Key::Down);
+    rig.press(&Key::Enter);
+    rig.shows("(•) no");
+    rig.press(&Key::End);
+    rig.wait(1_000);
+    rig.press(&Key::Enter);
+    assert_eq!(rig.answers(), ["answer [no] "]);
+}
+
+#[test]
+fn letters_and_digits_do_nothing_in_a_field() {
+    let mut ask = sample::ask();
+    ask.content.questions.drain(..4);
+    let mut rig = Rig::open(ask);
+    rig.press(&Key::Tab);
+    rig.keys("sujkq?/19");
+    rig.shows("•••••••••");
+    rig.hides("sujkq");
+    rig.press(&Key::Escape);
+    rig.submit();
+    assert_eq!(rig.answers(), ["apiKey [] sujkq?/19"]);
+}
+
+#[test]
+fn escape_closes_and_never_skips() {
+    let mut rig = Rig::open(sample::ask());
+    rig.keys("s");
+    rig.shows("Why? (optional");
+    rig.press(&Key::Escape);
+    rig.hides("Why? (optional");
+    rig.press(&Key::Escape);
+    rig.shows("1 open");
+    rig.press(&Key::Escape);
+    assert_eq!(rig.sent(), []);
+}
+
+#[test]
+fn a_skip_takes_its_key_an_optional_reason_and_enter() {
+    let mut rig = Rig::open(sample::ask());
+    rig.keys("snot today");
+    rig.press(&Key::Enter);
+    let sent = rig.sent();
+    assert_eq!((sent.len(), sent[0].rejected, sent[0].reject_reason.as_str()), (1, true, "not today"));
+    assert!(sent[0].answers.is_empty());
+}
+
+#[test]
+fn s40_no_key_answers_within_350_ms_of_a_card_appearing() {
+    for wait in [0, 100, 349] {
+        let mut rig = Rig::new(vec![sample::single(Source::Script)]);
+        rig.press(&Key::Enter);
+        rig.wait(wait);
+        rig.press_now(&Key::Char('1'));
+        rig.shows("( ) yes");
+        rig.shows("That was pressed before the question stood still");
+    }
+    let mut rig = Rig::new(vec![sample::single(Source::Script)]);
+    rig.press(&Key::Enter);
+    rig.wait(350);
+    rig.press_now(&Key::Char('1'));
+    rig.shows("(•) yes");
+}
+
+#[test]
+fn s40_a_run_of_keys_that_began_before_the_card_does_not_answer_it() {
+    let mut rig = Rig::new(vec![sample::single(Source::Script)]);
+    rig.press(&Key::Enter);
+    for _ in 0..5 {
+        rig.wait(300);
+        rig.press_now(&Key::Char('1'));
+        rig.press_now(&Key::Ctrl('s'));
+    }
+    rig.hides("(•)");
+    assert_eq!(rig.sent(), []);
+}
+
+#[test]
+fn s40_a_held_enter_opens_and_submits_nothing() {
+    let mut rig = Rig::open(sample::ask());
+    rig.press(&Key::End);
+    rig.press(&Key::Char('u'));
+    // Held from the list on, with the first repeat after 660 ms.
+    rig.press(&Key::Enter);
+    rig.wait(660);
+    for _ in 0..100 {
+        rig.press_now(&Key::Enter);
+        rig.wait(30);
+    }
+    assert_eq!(rig.sent(), []);
+}
+
+#[test]
+fn s40_a_held_enter_on_submit_sends_once() {
+    let mut rig = Rig::open(sample::ask());
+    rig.press(&Key::End);
+    rig.wait(1_000);
+    rig.press_now(&Key::Enter);
+    rig.verdict(Verdict::NotConnected);
+    rig.shows("its connection is down. Nothing was queued");
+    rig.wait(610);
+    for _ in 0..50 {
+        rig.press_now(&Key::Enter);
+        rig.wait(30);
+    }
+    assert_eq!(rig.sent().len(), 1);
+}
+
+#[test]
+fn s40_a_change_of_the_card_starts_the_time_anew() {
+    let mut rig = Rig::open(sample::single(Source::Script));
+    let gone = Ask { holder_connected: false, ..sample::single(Source::Script) };
+    rig.picker.changed(rig.now, &gone);
+    rig.wait(300);
+    rig.press_now(&Key::Char('1'));
+    rig.shows("( ) yes");
+    rig.shows("Not connected: an answer cannot reach it now");
+}
+
+#[test]
+fn s40_pasted_text_answers_nothing() {
+    let mut rig = Rig::open(sample::single(Source::Script));
+    rig.press(&Key::Paste("1\rs\r".into()));
+    rig.shows("( ) yes");
+    assert_eq!(rig.sent(), []);
+}
+
+#[test]
+fn s40_submitting_opens_no_other_card() {
+    let mut rig = Rig::new(several(2));
+    rig.press(&Key::Enter);
+    rig.wait(1_000);
+    rig.keys("1");
+    rig.submit();
+    let id = rig.picker.card.as_ref().unwrap().ask.id.clone();
+    let settled = Ask { id: id.clone(), ..sample::settled(several(1).remove(0)) };
+    rig.picker.verdict(rig.now, &id, Ok(Verdict::Delivered(Box::new(settled))));
+    rig.shows("You answered, and it was delivered.");
+    assert_eq!(rig.picker.card.as_ref().unwrap().ask.id, id);
+    assert_eq!(rig.picker.asks.len(), 1);
+}
+
+#[test]
+fn s40_a_permission_needs_a_deliberate_choice() {
+    let mut rig = Rig::open(sample::single(Source::Permission));
+    rig.submit();
+    assert_eq!(rig.sent(), []);
+    rig.shows("Answer it first.");
+    rig.keys("1");
+    rig.submit();
+    assert_eq!(rig.answers(), ["answer [yes] "]);
+}
+
+#[test]
+fn digits_and_skip_are_off_where_an_act_is_confirmed() {
+    let mut rig = Rig::open(sample::single(Source::Confirm));
+    rig.keys("1s");
+    rig.submit();
+    rig.shows("( ) yes");
+    rig.hides("Why? (optional");
+    rig.press(&Key::Down);
+    rig.press(&Key::Enter);
+    rig.submit();
+    assert_eq!(rig.sent(), [], "Ctrl-S needs the focus on the button");
+    rig.press(&Key::End);
+    rig.submit();
+    assert_eq!(rig.answers(), ["answer [yes] "]);
+}
+
+#[test]
+fn s15_seen_is_reported_once_and_after_every_question_was_painted() {
+    let mut rig = Rig::new(vec![sample::ask()]);
+    assert_eq!(rig.seen(), 0);
+    rig.press(&Key::Enter);
+    assert_eq!(rig.seen(), 1, "it fits on the screen");
+    rig.keys("u");
+    rig.press(&Key::Enter);
+    assert_eq!(rig.seen(), 1);
+
+    let mut small = Rig::new(vec![sample::ask()]);
+    small.size.rows = 12;
+    small.press(&Key::Enter);
+    small.submit();
+    assert_eq!((small.seen(), small.sent().len()), (0, 0));
+    small.shows("You have not seen every question yet.");
+    for _ in 0..20 {
+        small.press(&Key::PageDown);
+    }
+    assert_eq!(small.seen(), 1);
+    small.submit();
+    assert_eq!(small.sent().len(), 1);
+}
+
+#[test]
+fn f10_a_refused_answer_goes_back_to_its_question() {
+    let mut rig = Rig::open(sample::ask());
+    rig.submit();
+    assert_eq!(rig.sent().len(), 1, "a partial answer may be empty (AC-12b)");
+    rig.verdict(invalid("port"));
+    rig.shows("One answer was refused. Nothing was sent on, the ask is still open.");
+    rig.shows("! “900” is too large.");
+    rig.keys("30");
+    rig.press(&Key::Escape);
+    rig.submit();
+    assert_eq!(rig.answers(), ["port [] 30"]);
+}
+
+#[test]
+fn the_loser_of_a_race_sees_who_answered() {
+    let mut rig = Rig::open(sample::ask());
+    rig.submit();
+    let settlement = sample::settled(sample::ask()).settlement;
+    let error = ErrorBody::new(ErrorCode::NotFound, "m");
+    rig.verdict(Verdict::Ended(Box::new(NotFoundResponse { error, settlement, recorded: false })));
+    rig.shows("Ended: Ada answered nothing at 14:00:00 UTC (a human)");
+    rig.shows("Your answer was not sent.");
+    rig.hides("[ Submit ]");
+}
+
+#[test]
+fn an_ask_that_ends_meanwhile_says_so_and_takes_no_answer() {
+    let mut rig = Rig::open(sample::ask());
+    rig.keys("s");
+    rig.picker.changed(rig.now, &sample::settled(sample::ask()));
+    rig.press(&Key::Enter);
+    rig.shows("Ended: Ada answered");
+    rig.submit();
+    assert_eq!(rig.sent(), []);
+}
+
+#[test]
+fn an_answer_whose_verdict_is_unknown_is_not_sent_twice() {
+    let mut rig = Rig::open(sample::ask());
+    rig.submit();
+    rig.verdict(Verdict::Unknown);
+    rig.shows("has not said yet whether it took it");
+    rig.submit();
+    assert_eq!(rig.sent().len(), 1);
+    let sent = Ask { state: AskState::Sent, ..sample::ask() };
+    rig.picker.changed(rig.now, &sent);
+    rig.picker.changed(rig.now, &sample::ask());
+    rig.shows("Your answer did not arrive.");
+    rig.submit();
+    assert_eq!(rig.sent().len(), 1);
+}
+
+#[test]
+fn drafts_survive_other_cards_and_events_and_secrets_do_not() {
+    let mut other = sample::single(Source::Script);
+    other.id = "other".into();
+    let mut rig = Rig::new(vec![sample::ask(), other]);
+    rig.press(&Key::Enter);
+    rig.wait(1_000);
+    rig.keys("1");
+    for _ in 0..6 {
+        rig.press(&Key::Tab);
+    }
+    rig.keys("hunter2");
+    rig.press(&Key::Escape);
+    rig.shows("•••••••");
+    rig.keys("jk");
+    rig.picker.changed(rig.now, &Ask { holder_connected: false, ..sample::ask() });
+    rig.shows("(•) Postgres");
+    rig.hides("•••••••");
+}
+
+#[test]
+fn new_asks_enter_at_their_place_and_leave_the_selection() {
+    let mut rig = Rig::new(several(2));
+    rig.keys("j");
+    let mut urgent = sample::single(Source::Tool);
+    urgent.id = "urgent".into();
+    urgent.deadline = Some("2026-11-29T14:01:00Z".parse().unwrap());
+    rig.picker.changed(rig.now, &urgent);
+    assert_eq!(rig.picker.asks[0].id, "urgent");
+    assert_eq!(rig.picker.selected.as_deref(), Some("ask-0001"));
+    assert!(rig.picker.fresh.contains("urgent"));
+    rig.picker.changed(rig.now, &Ask { id: "ask-0001".into(), ..sample::settled(sample::ask()) });
+    assert_eq!(rig.picker.selected.as_deref(), Some("ask-0000"), "the neighbour");
+}
+
+#[test]
+fn asks_are_found_by_what_they_say_and_who_asks() {
+    let mut rig = Rig::new(several(30));
+    rig.keys("/question 17");
+    rig.shows("Find an ask: question 17");
+    assert_eq!(rig.picker.shown().len(), 1);
+    rig.press(&Key::Enter);
+    rig.press(&Key::Enter);
+    rig.shows("Question 17?");
+    rig.keys("u");
+    rig.press(&Key::Escape);
+    assert_eq!(rig.picker.shown().len(), 30);
+}
+
+#[test]
+fn a_choice_is_found_among_a_thousand_and_nothing_is_left_out() {
+    let mut ask = sample::single(Source::Script);
+    ask.content.questions[0].choices = (0..1_000).map(|n| sample::choice(&format!("choice {n}"))).collect();
+    let mut rig = Rig::open(ask);
+    rig.keys("/choice 777");
+    rig.press(&Key::Enter);
+    rig.shows("› ");
+    rig.press(&Key::Enter);
+    rig.shows("(•) choice 777");
+    rig.submit();
+    assert_eq!(rig.answers(), ["answer [choice 777] "]);
+}
+
+#[test]
+fn more_asks_are_loaded_near_the_end_of_the_list() {
+    let mut rig = Rig::new(several(20));
+    rig.picker.snapshot(rig.now, several(20), Some("next".into()));
+    rig.press(&Key::End);
+    rig.press(&Key::Up);
+    assert_eq!(rig.effects, [Effect::LoadMore("next".into())], "asked for once");
+    rig.picker.more(several(40), None);
+    assert_eq!(rig.picker.asks.len(), 40);
+    rig.press(&Key::End);
+    assert_eq!(rig.picker.selected.as_deref(), Some("ask-0039"));
+}
+
+#[test]
+fn s26_who_asks_stays_on_screen_and_labels_do_not_hide_values() {
+    let mut rig = Rig::open(sample::ask());
+    rig.size.rows = 14;
+    for _ in 0..20 {
+        rig.press(&Key::Down);
+        rig.shows("agent with token laptop, calls itself “codex-acp”");
+    }
+    rig.size.rows = 40;
+    rig.shows("A file  (sends “SQLite”)");
+}
+
+#[test]
+fn s26_what_does_not_fit_is_counted() {
+    let mut ask = sample::single(Source::Script);
+    ask.content.message = "m".repeat(1_000_000);
+    let mut rig = Rig::new(vec![ask]);
+    rig.press(&Key::Enter);
+    rig.size.rows = 200;
+    rig.shows("992000 more characters; `handraise inbox show` has them all");
+}
+
+#[test]
+fn a_link_shows_its_whole_address_and_its_host() {
+    let mut ask = sample::single(Source::Elicitation);
+    ask.content.url = Some("https://good.example@xn--80ak6aa92e.com/pay?x=1".into());
+    ask.content.questions.clear();
+    let mut rig = Rig::open(ask);
+    rig.size.columns = 120;
+    rig.shows("https://good.example@xn--80ak6aa92e.com/pay?x=1");
+    rig.shows("goes to xn--80ak6aa92e.com, never through the agent.");
+    rig.shows("This host hides a letter of another alphabet.");
+}
+
+#[test]
+fn s42_no_text_of_an_ask_moves_the_terminal() {
+    let hostile = "\u{1b}]0;x\u{7}\u{202e}\r\n\t\u{9b}2J\u{7f}";
+    let mut ask = sample::ask();
+    ask.content.message = hostile.into();
+    ask.content.url = Some(hostile.into());
+    ask.origin.holder_token = hostile.into();
+    ask.origin.server = Some(hostile.into());
+    for question in &mut ask.content.questions {
+        question.title = Some(hostile.into());
+        question.prompt = hostile.into();
+        question.default = Some(hostile.into());
+        question.constraints.pattern = Some(hostile.into());
+        for choice in &mut question.choices {
+            choice.label = hostile.into();
+            choice.description = Some(hostile.into());
+            choice.preview = Some(hostile.into());
+        }
+    }
+    let mut rig = Rig::new(vec![ask]);
+    rig.size = Size { columns: 40, rows: 100 };
+    let mut screens = vec![rig.paint()];
+    rig.press(&Key::Enter);
+    for _ in 0..15 {
+        rig.press(&Key::Down);
+        screens.push(rig.paint());
+    }
+    for line in screens.iter().flatten() {
+        assert!(!line.chars().any(escape::is_hazardous), "{line:?}");
+        assert!(Line::new(super::text::Style::Plain, line).width() <= 40, "{line:?}");
+    }
+}
+
+#[test]
+fn any_size_of_a_screen_is_painted() {
+    for (columns, rows) in [(1, 1), (20, 5), (37, 9), (300, 100)] {
+        let mut rig = Rig::open(sample::ask());
+        let size = Size { columns, rows };
+        for key in
+            [Key::Down, Key::End, Key::PageDown, Key::PageUp, Key::Char('s'), Key::Escape, Key::Char('?')]
+        {
+            rig.wait(500);
+            rig.effects.extend(rig.picker.key(rig.now, &key));
+            let frame = view::frame(&mut rig.picker, sample::now(), size);
+            assert!(frame.lines.iter().all(|line| line.width() <= columns.max(20)));
+            assert_eq!(frame.lines.len(), rows.max(5));
+        }
+    }
+}
