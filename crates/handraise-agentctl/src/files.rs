@@ -80,6 +80,7 @@ impl Files {
         let file = self.resolve(&path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY)?;
         let stat = fstat(&file)?;
         check(&stat)?;
+        check_medium(&file)?;
         if u64::try_from(stat.st_size).unwrap_or(u64::MAX) > MAX_FILE {
             return Err(FileError::TooLarge);
         }
@@ -115,7 +116,7 @@ impl Files {
             Err(Errno::NOENT) => None,
             Err(errno) => return Err(errno.into()),
         };
-        let temporary = Temporary::create(&directory)?;
+        let temporary = Temporary::create(&directory, mode)?;
         temporary.write(content, mode)?;
         renameat(&directory, temporary.name(), &directory, name)?;
         temporary.keep();
@@ -178,6 +179,21 @@ fn check(stat: &Stat) -> Result<(), FileError> {
     if stat.st_nlink > 1 { Err(FileError::SeveralNames) } else { Ok(()) }
 }
 
+/// Where the working directory is `/`, the kernel's own files are beneath it: they tell of us, not of the work, such as
+/// our environment with what opens the inbox.
+#[cfg(target_os = "linux")]
+fn check_medium(file: &OwnedFd) -> Result<(), FileError> {
+    if rustix::fs::fstatfs(file)?.f_type == rustix::fs::PROC_SUPER_MAGIC {
+        return Err(FileError::NotRegular);
+    }
+    Ok(())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn check_medium(_: &OwnedFd) -> Result<(), FileError> {
+    Ok(())
+}
+
 /// A new file beside the one to be written; removed unless kept.
 struct Temporary<'a> {
     directory: &'a OwnedFd,
@@ -187,10 +203,12 @@ struct Temporary<'a> {
 }
 
 impl<'a> Temporary<'a> {
-    fn create(directory: &'a OwnedFd) -> Result<Self, FileError> {
+    /// What replaces a file is nobody else's to read before it has that file's mode.
+    fn create(directory: &'a OwnedFd, replaced: Option<Mode>) -> Result<Self, FileError> {
         let name = format!(".handraise-{}", ids::mint());
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = openat(directory.as_fd(), name.as_str(), flags, Mode::from_raw_mode(0o666))?;
+        let mode = Mode::from_raw_mode(if replaced.is_some() { 0o600 } else { 0o666 });
+        let file = openat(directory.as_fd(), name.as_str(), flags, mode)?;
         Ok(Self { directory, name, file: file.into(), kept: std::cell::Cell::new(false) })
     }
 
@@ -327,6 +345,23 @@ mod tests {
         assert_eq!(place.write("pipe", "x").unwrap_err(), "not a regular file");
         assert_eq!(place.read("").unwrap_err(), "not a regular file");
         assert_eq!(place.write("", "x").unwrap_err(), "not a regular file");
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn s45_beneath_the_root_our_own_environment_is_no_file() {
+        let files = Files::open(Path::new("/")).unwrap();
+        for path in ["/proc/self/environ", "/proc/self/status"] {
+            assert_eq!(files.read(path, None, None).unwrap_err().to_string(), "not a regular file", "{path}");
+        }
+    }
+
+    #[test]
+    fn s45_what_replaces_a_private_file_is_private_from_the_start() {
+        let place = Place::new();
+        let directory = openat(CWD, place.path(""), OFlags::DIRECTORY | OFlags::PATH, Mode::empty()).unwrap();
+        let temporary = Temporary::create(&directory, Some(Mode::from_raw_mode(0o640))).unwrap();
+        assert_eq!(fstat(&temporary.file).unwrap().st_mode & 0o077, 0);
     }
 
     #[test]

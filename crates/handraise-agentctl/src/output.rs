@@ -121,7 +121,7 @@ impl Printer {
     }
 
     async fn event(&self, event: &str, data: Value) {
-        let mut line = json!({"event": event, "data": data}).to_string();
+        let mut line = escape::json(&json!({"event": event, "data": data}).to_string());
         line.push('\n');
         self.print(line).await;
     }

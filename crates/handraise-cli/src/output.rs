@@ -2,6 +2,8 @@
 
 use std::io::{self, IsTerminal as _, Write as _};
 
+use handraise_transport::escape;
+
 /// Prints a line of the product.
 ///
 /// # Errors
@@ -12,8 +14,9 @@ pub(crate) fn print(line: &str) -> io::Result<()> {
     stdout.flush()
 }
 
-/// Says something to whoever started us.
+/// Says something to whoever started us. What it quotes, such as a path or a key of a file, moves no terminal (S42).
 pub(crate) fn complain(line: &str) {
+    let line = escape::text(line);
     // Nobody listens when stderr is closed; the exit status still tells.
     let _ = writeln!(io::stderr().lock(), "{line}");
 }

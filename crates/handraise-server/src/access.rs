@@ -14,6 +14,7 @@ use handraise_api::{
 use handraise_store::{NewToken, Store, StoredToken};
 use handraise_transport::{
     clock::SharedClock,
+    escape::is_hazardous,
     ids::{self, RandomError},
 };
 use jiff::{SignedDuration, Timestamp};
@@ -26,13 +27,15 @@ use crate::{failure::Failure, peer::Peer};
 /// SHA-256 of a secret: what is kept of it (S34).
 pub(crate) type Hash = [u8; 32];
 
-/// Failed sign-ins of one peer within [`ATTEMPT_WINDOW`] before it has to wait.
+/// Failed sign-ins of one peer within [`ATTEMPT_WINDOW`] that are told apart from too many.
 const ATTEMPTS: u32 = 10;
 const ATTEMPT_WINDOW: Duration = Duration::from_secs(60);
 /// Peers whose attempts are counted at a time.
 const PEERS: usize = 1_024;
 /// Page sessions and tokens that may exist (S37).
 const MOST_TOKENS: usize = 4_096;
+/// Pages that may be signed in with one token. A reader's token must not be able to take every place (S37).
+const MOST_PAGES: usize = 64;
 /// Longest name, in bytes (S39).
 const LONGEST_NAME: usize = 128;
 
@@ -105,8 +108,12 @@ impl Access {
         let grant = self.read().get(&hash).cloned()?;
         // The map compared hashes of a secret that nobody can steer; this one takes the same time for all.
         let same = bool::from(grant.hash.ct_eq(&hash));
-        let good = grant.token.expires_at.is_none_or(|at| self.clock.wall() < at);
-        (same && good && !grant.ended.is_cancelled()).then_some(grant)
+        (same && self.is_good(&grant)).then_some(grant)
+    }
+
+    /// Whether a grant is still good: for calls that took a while between their token and what they do (S34).
+    pub(crate) fn is_good(&self, grant: &Grant) -> bool {
+        !grant.ended.is_cancelled() && grant.token.expires_at.is_none_or(|at| self.clock.wall() < at)
     }
 
     /// The holder tokens whose hash begins with these four bytes (S43).
@@ -227,6 +234,9 @@ impl Access {
     }
 
     /// Signs a page in: with the link's secret, once, or with a token, in its scope.
+    ///
+    /// Who has failed often is slowed down, and a good secret still gets in: secrets cannot be guessed, and whoever
+    /// shares the address must not be able to lock the operator out.
     pub(crate) async fn sign_in(
         &self,
         peer: Peer,
@@ -234,7 +244,6 @@ impl Access {
         wanted: Option<&str>,
     ) -> Result<(String, Arc<Grant>), Failure> {
         let wanted = wanted.filter(|name| !name.trim().is_empty()).map(name).transpose()?;
-        self.check_attempts(peer)?;
         let (scope, parent, own_name, until) = if self.take_sign_in(secret) {
             (Scope::Admin, None, "operator".to_owned(), None)
         } else if let Some(grant) = self.authenticate(secret) {
@@ -246,7 +255,10 @@ impl Access {
             let token = &grant.token;
             (token.scope, Some(token.id.clone()), token.name.clone(), token.expires_at)
         } else {
-            self.count_failure(peer);
+            if self.failed_too_often(peer) {
+                let message = "too many failed sign-ins from there; wait a minute";
+                return Err(Failure::too_many(ErrorCode::RateLimited, message));
+            }
             return Err(Failure::unauthorized(
                 "this sign-in link or token is not good (any more); links work once, for ten minutes",
             ));
@@ -255,8 +267,50 @@ impl Access {
         let latest = self.clock.wall().saturating_add(page_session).unwrap_or(Timestamp::MAX);
         let until = until.map_or(latest, |until| until.min(latest));
         let name = wanted.unwrap_or(own_name);
-        let (_, secret, grant) = self.add(name, scope, None, Some(until), parent, true).await?;
+        if let Some(parent) = &parent {
+            self.make_place(parent).await?;
+        }
+        let (_, secret, grant) = self.add(name, scope, None, Some(until), parent.clone(), true).await?;
+        // The token may have been revoked between its check and now.
+        if parent.is_some_and(|parent| !self.read().values().any(|known| known.token.id == parent)) {
+            self.revoke(&grant.token.id).await?;
+            return Err(Failure::unauthorized("this token is not good any more"));
+        }
         Ok((secret, grant))
+    }
+
+    /// Signs the oldest page of a token out when it has as many as it may have. A page cannot push others out by
+    /// signing in again and again.
+    async fn make_place(&self, token: &str) -> Result<(), Failure> {
+        let oldest = {
+            let grants = self.read();
+            let by_id: HashMap<&str, &Grant> =
+                grants.values().map(|grant| (grant.token.id.as_str(), &**grant)).collect();
+            let root = |id: &str| {
+                let mut at = by_id.get(id).copied()?;
+                while let Some(above) = at.parent.as_deref().and_then(|id| by_id.get(id)) {
+                    at = *above;
+                }
+                Some(at.token.id.as_str())
+            };
+            let origin = root(token);
+            let pages = || grants.values().filter(|page| page.parent.is_some() && root(&page.token.id) == origin);
+            if pages().count() < MOST_PAGES {
+                return Ok(());
+            }
+            if origin != Some(token) {
+                let message = format!("{MOST_PAGES} pages are signed in with this token already; sign one out");
+                return Err(Failure::too_many(ErrorCode::LimitExceeded, message));
+            }
+            pages()
+                .filter(|page| page.parent.as_deref() == Some(token))
+                .min_by_key(|page| (page.token.created_at, &page.token.id))
+                .map(|page| page.token.id.clone())
+        };
+        if let Some(oldest) = oldest {
+            self.revoke(&oldest).await?;
+        }
+        Ok(())
     }
 
     /// Takes the sign-in secret out, if this is it and it is still good.
@@ -272,19 +326,8 @@ impl Access {
         good
     }
 
-    fn check_attempts(&self, peer: Peer) -> Result<(), Failure> {
-        let now = self.clock.boot_millis();
-        let over = lock(&self.attempts)
-            .get(&peer.address())
-            .is_some_and(|attempts| attempts.failed >= ATTEMPTS && within(now, attempts.since_boot_millis));
-        if over {
-            let message = "too many failed sign-ins from there; wait a minute";
-            return Err(Failure::too_many(ErrorCode::RateLimited, message));
-        }
-        Ok(())
-    }
-
-    fn count_failure(&self, peer: Peer) {
+    /// Counts a failure, and says whether there were too many of them.
+    fn failed_too_often(&self, peer: Peer) -> bool {
         let now = self.clock.boot_millis();
         let mut attempts = lock(&self.attempts);
         if attempts.len() >= PEERS {
@@ -297,7 +340,8 @@ impl Access {
         if !within(now, entry.since_boot_millis) {
             *entry = Attempts { failed: 0, since_boot_millis: now };
         }
-        entry.failed += 1;
+        entry.failed = entry.failed.saturating_add(1);
+        entry.failed > ATTEMPTS
     }
 
     fn read(&self) -> std::sync::RwLockReadGuard<'_, HashMap<Hash, Arc<Grant>>> {
@@ -324,8 +368,8 @@ fn no_random(error: &RandomError) -> Failure {
 /// A name that may be stored and shown (S26, S39).
 fn name(wanted: &str) -> Result<String, Failure> {
     let name = wanted.trim();
-    if name.is_empty() || name.len() > LONGEST_NAME || name.chars().any(char::is_control) {
-        let message = format!("a name has 1 to {LONGEST_NAME} bytes and no control characters");
+    if name.is_empty() || name.len() > LONGEST_NAME || name.chars().any(is_hazardous) {
+        let message = format!("a name has 1 to {LONGEST_NAME} bytes and no control or bidi characters");
         return Err(Failure::bad_request(message));
     }
     Ok(name.to_owned())
@@ -370,7 +414,7 @@ mod tests {
     #[test]
     fn s39_names_are_short_and_printable() {
         assert_eq!(name("  Ada ").unwrap(), "Ada");
-        for bad in ["", " ", "a\u{7}b", &"x".repeat(129)] {
+        for bad in ["", " ", "a\u{7}b", "a\u{202e}b", "a\u{feff}b", &"x".repeat(129)] {
             assert!(name(bad).is_err(), "{bad:?}");
         }
     }

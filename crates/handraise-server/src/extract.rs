@@ -14,6 +14,8 @@ use crate::{access::Grant, failure::Failure, inbox::App, peer::Peer};
 
 /// Largest body: 1 MiB of content (form.md) and room for its JSON escapes.
 const LARGEST_BODY: usize = 2 * 1024 * 1024;
+/// Largest body of a call that needs no token: a secret and a name. Whoever reaches the port may send one, and many.
+const LARGEST_FOREIGN_BODY: usize = 16 * 1024;
 /// How long a body may take to arrive.
 const BODY_PATIENCE: Duration = Duration::from_secs(30);
 
@@ -68,7 +70,11 @@ macro_rules! scoped {
             type Rejection = Failure;
 
             async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Failure> {
-                std::future::ready(caller(parts, app, Scope::$name).map(Self)).await
+                let caller = caller(parts, app, Scope::$name);
+                if let Ok(caller) = &caller {
+                    parts.extensions.insert(Arc::clone(&caller.grant));
+                }
+                std::future::ready(caller.map(Self)).await
             }
         }
     )+ };
@@ -102,8 +108,10 @@ pub(crate) struct Body<T>(pub(crate) T);
 impl<T: DeserializeOwned> FromRequest<App> for Body<T> {
     type Rejection = Failure;
 
-    async fn from_request(request: Request, _: &App) -> Result<Self, Failure> {
-        let body = Limited::new(request.into_body(), LARGEST_BODY);
+    async fn from_request(request: Request, app: &App) -> Result<Self, Failure> {
+        let grant = request.extensions().get::<Arc<Grant>>().cloned();
+        let largest = if grant.is_some() { LARGEST_BODY } else { LARGEST_FOREIGN_BODY };
+        let body = Limited::new(request.into_body(), largest);
         let collected = tokio::time::timeout(BODY_PATIENCE, body.collect())
             .await
             .map_err(|_| Failure::bad_request("the body did not arrive within 30 s"))?;
@@ -113,13 +121,17 @@ impl<T: DeserializeOwned> FromRequest<App> for Body<T> {
                     Failure::new(
                         StatusCode::PAYLOAD_TOO_LARGE,
                         ErrorCode::LimitExceeded,
-                        format!("the body is larger than {LARGEST_BODY} bytes"),
+                        format!("the body is larger than {largest} bytes"),
                     )
                 } else {
                     Failure::bad_request("the body broke off")
                 }
             })?
             .to_bytes();
+        // The token may have been revoked, or have expired, while the body was on its way (S34).
+        if grant.is_some_and(|grant| !app.access.is_good(&grant)) {
+            return Err(Failure::unauthorized("this token is not good any more; sign in again"));
+        }
         serde_json::from_slice(&bytes)
             .map(Self)
             .map_err(|error| Failure::bad_request(format!("the body is not what this call takes: {error}")))

@@ -97,11 +97,13 @@ pub async fn serve(
         settings,
     });
     let public_name = app.settings.public_name.clone();
-    let places = Arc::new(Semaphore::new(caps.connections));
+    // Apart, so that whoever fills the port keeps nobody off the socket, which only our own user reaches.
+    let (places, places_inside) =
+        (Arc::new(Semaphore::new(caps.connections)), Arc::new(Semaphore::new(caps.connections)));
     let outside = routes::router(Arc::clone(&app), Walls { public_name, local_socket: false });
     let inside = routes::router(Arc::clone(&app), Walls { public_name: None, local_socket: true });
-    app.tasks.spawn(net::accept_tcp(Arc::clone(&app), listener, outside, Arc::clone(&places)));
-    app.tasks.spawn(net::accept_local(Arc::clone(&app), local, inside, places));
+    app.tasks.spawn(net::accept_tcp(Arc::clone(&app), listener, outside, places));
+    app.tasks.spawn(net::accept_local(Arc::clone(&app), local, inside, places_inside));
     app.tasks.spawn(publish::drain_outbox(Arc::clone(&app)));
     app.tasks.spawn(sweep::run(Arc::clone(&app)));
     app.tasks.spawn(sweep::expire_tokens(Arc::clone(&app)));

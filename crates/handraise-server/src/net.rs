@@ -21,6 +21,8 @@ use crate::{
 
 /// How long the head of a request may take to arrive, the wait of an idle connection included.
 const HEAD_PATIENCE: Duration = Duration::from_secs(30);
+/// Longest head of a request, in bytes.
+const LARGEST_HEAD: usize = 64 * 1024;
 /// How long to wait after the operating system refused a connection, such as for want of file descriptors.
 const REFUSED_PAUSE: Duration = Duration::from_millis(100);
 
@@ -93,6 +95,8 @@ fn enter<S>(
             .timer(TokioTimer::new())
             .header_read_timeout(HEAD_PATIENCE)
             .max_headers(64)
+            // What one connection may make us keep before it has shown a token.
+            .max_buf_size(LARGEST_HEAD)
             .serve_connection(TokioIo::new(stream), service)
             .with_upgrades();
         tokio::pin!(connection);

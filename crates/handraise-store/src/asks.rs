@@ -66,6 +66,10 @@ rows::row! {
     Known { instance: String, digest: String, state: String, due: i64, parked_until: Option<i64>, }
 }
 
+/// The furthest that a deadline may lie ahead, in milliseconds: ten years. A holder may say any number, and one that no
+/// calendar has would make every list that the ask is in unreadable (S37).
+const FURTHEST_MS: i64 = 10 * 366 * 24 * 60 * 60 * 1_000;
+
 /// How far a deadline may move between announcements before it counts as another one: the way takes time.
 const SAME_DEADLINE_MS: i64 = 2_000;
 
@@ -80,7 +84,7 @@ impl Store {
             let mut tx = db.begin().await?;
             let known: Option<Known> =
                 sqlx::query_as(FIND).bind(&ask.id).fetch_optional(&mut *tx).await?;
-            let after = |millis: u64| i64::try_from(millis).unwrap_or(i64::MAX);
+            let after = |millis: u64| i64::try_from(millis).unwrap_or(i64::MAX).min(FURTHEST_MS);
             let deadline = ask.deadline_ms.map(|left| now.wall_millis().saturating_add(after(left)));
             let due = ask.deadline_ms.map_or(i64::MAX, |left| now.boot_millis().saturating_add(after(left)));
             let parked_until = ask.parked_ms.map(|left| now.wall_millis().saturating_add(after(left)));

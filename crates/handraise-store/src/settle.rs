@@ -35,6 +35,17 @@ pub struct Ending {
     pub submission_id: Option<String>,
 }
 
+impl Ending {
+    /// Whether a submission that won with this outcome was a skip; `None`: no submission ends an ask like that.
+    pub(crate) const fn asks_for(&self) -> Option<bool> {
+        match self.outcome {
+            Outcome::Accept => Some(false),
+            Outcome::Decline => Some(true),
+            _ => None,
+        }
+    }
+}
+
 /// What an attempt to settle came to.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Settled {
@@ -48,12 +59,17 @@ pub enum Settled {
     NotOwner,
 }
 
-/// The one statement that ends an ask. It changes one row, or the ask had ended.
-pub(crate) const SETTLE: &str = "UPDATE asks SET state = 'settled', settled_at = $2, outcome = $3, \
+/// The one statement that ends an ask. It changes one row, or the ask had ended. An ask cannot have ended before it
+/// opened, whatever its holder says: it would be forgotten by age at once.
+pub(crate) const SETTLE: &str = "UPDATE asks SET state = 'settled', \
+    settled_at = CASE WHEN $2 < opened_at THEN opened_at ELSE $2 END, outcome = $3, \
     provenance = $4, rail = $5, wire = $6, settled_by = $7, reason = $8, submission_id = $9 \
     WHERE id = $1 AND state <> 'settled'";
 
-pub(crate) const WINNER: &str = "SELECT id, by_name, provenance FROM submissions WHERE id = $1 AND ask = $2";
+/// A submission lends its name and provenance only to the outcome that it asked for, and only when the holder has not
+/// turned it down before: otherwise a holder could say that a human accepted what a human skipped (S15).
+pub(crate) const WINNER: &str = "SELECT id, by_name, provenance FROM submissions WHERE id = $1 AND ask = $2 \
+    AND rejected = $3 AND (verdict IS NULL OR verdict = 'delivered')";
 
 rows::row! {
     Winner { id: String, by_name: String, provenance: String, }
@@ -67,9 +83,13 @@ macro_rules! settle_in {
         let mut by = ending.by.clone();
         let mut provenance = ending.provenance.as_str().to_owned();
         let mut submission = None;
-        if let Some(id) = &ending.submission_id {
-            let winner: Option<$crate::settle::Winner> =
-                sqlx::query_as($crate::settle::WINNER).bind(id).bind(ask).fetch_optional(&mut *$tx).await?;
+        if let Some((id, rejected)) = ending.submission_id.as_ref().zip(ending.asks_for()) {
+            let winner: Option<$crate::settle::Winner> = sqlx::query_as($crate::settle::WINNER)
+                .bind(id)
+                .bind(ask)
+                .bind(rejected)
+                .fetch_optional(&mut *$tx)
+                .await?;
             if let Some(winner) = winner {
                 by = Some(winner.by_name);
                 provenance = winner.provenance;

@@ -239,7 +239,10 @@ impl Store {
     ) -> Result<Settled, StoreError> {
         if let Some(winner) = &ending.submission_id {
             let known = self.submission(winner).await?;
-            let open = known.is_some_and(|known| known.ask == ask && known.verdict.is_none());
+            // A word that contradicts the submission is no verdict on it.
+            let open = known.is_some_and(|known| {
+                known.ask == ask && known.verdict.is_none() && ending.asks_for() == Some(known.rejected)
+            });
             let owned = self.ask(ask).await?.is_some_and(|(_, instance)| instance == owner);
             if open && owned {
                 return Ok(match self.reply(now, winner, Verdict::Delivered, Some(ending)).await? {

@@ -54,6 +54,21 @@ pub fn is_hazardous(c: char) -> bool {
         )
 }
 
+/// JSON text on one line, for a stream that may be a terminal: what [`is_hazardous`] says is written as `\uXXXX`, which
+/// stays the same JSON. serde_json escapes C0 alone.
+pub fn json(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_hazardous(c) {
+            // Every such character has four digits. Writing to a string cannot fail.
+            let _ = write!(shown, "\\u{:04x}", u32::from(c));
+        } else {
+            shown.push(c);
+        }
+    }
+    shown
+}
+
 /// At most `limit` characters of a line, escaped, with `…` where it was cut.
 pub fn shortened(text: &str, limit: usize) -> String {
     let mut shown = String::new();
@@ -79,6 +94,11 @@ mod tests {
     #[test]
     fn s42_bidi_controls_are_made_visible() {
         assert_eq!(text("a\u{202E}b\u{2069}\u{200F}").to_string(), r"a\u{202e}b\u{2069}\u{200f}");
+    }
+
+    #[test]
+    fn s42_json_on_a_terminal_moves_nothing_and_means_the_same() {
+        assert_eq!(json("{\"a\":\"\u{9b}\u{202e}\u{7f} é😀\"}"), r#"{"a":"\u009b\u202e\u007f é😀"}"#);
     }
 
     #[test]

@@ -258,17 +258,38 @@ pub fn clean_environment(
 fn is_private(name: &OsStr, value: &OsStr) -> bool {
     const PREFIXES: [&str; 3] = ["HANDRAISE_", "KANDEV_", "MCP_CONFIRM_"];
     const NAMES: [&str; 2] = ["AUTOMOBILE_ELICITATION", "MCP_HOST_CONFIRM_SECRET"];
-    const SCHEMES: [&str; 8] =
-        ["postgres", "postgresql", "mysql", "mariadb", "sqlite", "sqlserver", "mongodb", "mongodb+srv"];
+    const SCHEMES: [&str; 13] = [
+        "postgres",
+        "postgresql",
+        "mysql",
+        "mysql2",
+        "mariadb",
+        "sqlite",
+        "sqlserver",
+        "mssql",
+        "oracle",
+        "cockroachdb",
+        "mongodb",
+        "redis",
+        "rediss",
+    ];
     // Names and schemes are ASCII: what is not UTF-8 only has to compare as different.
     let (name, value) = (name.to_string_lossy(), value.to_string_lossy());
     PREFIXES.iter().any(|prefix| name.starts_with(prefix))
         || NAMES.contains(&&*name)
         || name == "DATABASE_URL"
         || name.ends_with("_DATABASE_URL")
-        || value
-            .split_once(':')
-            .is_some_and(|(scheme, _)| SCHEMES.iter().any(|known| known.eq_ignore_ascii_case(scheme.trim())))
+        || scheme(&value).is_some_and(|scheme| SCHEMES.iter().any(|known| known.eq_ignore_ascii_case(scheme)))
+}
+
+/// The scheme of a URL, without what names a driver: `jdbc:postgresql:` and `postgresql+asyncpg:` are PostgreSQL.
+fn scheme(url: &str) -> Option<&str> {
+    let (scheme, rest) = url.split_once(':')?;
+    let scheme = scheme.trim();
+    if scheme.eq_ignore_ascii_case("jdbc") {
+        return rest.split_once(':').map(|(scheme, _)| scheme);
+    }
+    Some(scheme.split_once('+').map_or(scheme, |(scheme, _)| scheme))
 }
 
 #[cfg(test)]
@@ -310,11 +331,17 @@ mod tests {
                 ("APP_DATABASE_URL", "anything"),
                 ("STORE", "postgres://user:secret@host/db"),
                 ("OTHER", "PostgreSQL://host"),
+                ("DRIVER", "postgresql+asyncpg://user:secret@host/db"),
+                ("SEEDS", "mongodb+srv://user:secret@host/db"),
+                ("JAVA", "jdbc:mysql://host/db?password=secret"),
+                ("CACHE", "rediss://:secret@host"),
                 ("HOME_PAGE", "https://example.org"),
                 ("NOTE", "about postgres://host"),
+                ("GIT", "git+ssh://host"),
+                ("BEAN", "jdbc:"),
             ],
             &[],
-            &["HOME_PAGE", "NOTE"],
+            &["HOME_PAGE", "NOTE", "GIT", "BEAN"],
         );
     }
 

@@ -71,7 +71,7 @@ pub(crate) fn run(context: &Context) -> Exit {
             Word::Note => "note ",
             Word::Wrong => "WRONG",
         };
-        output::print(&format!("{word}  {}", finding.text))?;
+        output::print(&format!("{word}  {}", escape::line(&finding.text)))?;
     }
     let all_fine = findings.iter().all(|finding| finding.word != Word::Wrong);
     Ok(if all_fine { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -158,7 +158,7 @@ fn boundary(context: &Context) -> Finding {
             "boundary: agents started here run as user {user} and reach the inbox at {} with a holder token. If that \
              is another machine or user's, they can ask there and not answer. Where they can read this user's files, \
              they can act as this user.",
-            escape::line(&inbox.value)
+            inbox.value
         )),
         _ => note(format!(
             "boundary: none on this machine. Agents started here run as user {user}, like the inbox: they can read \

@@ -81,7 +81,27 @@ pub(crate) fn server_settings(context: &Context) -> anyhow::Result<handraise_ser
         })
         .collect();
     settings.launcher = Some(launcher(context, data_dir)?);
+    settings.caps.connections = settings.caps.connections.min(connections(raise_file_limit()));
     Ok(settings)
+}
+
+/// Files that are not connections: the database, agents' pipes, the page of the moment.
+const OTHER_FILES: u64 = 512;
+
+/// How many connections fit beside everything else. Without files left, nothing could be stored or started (S37).
+fn connections(files: Option<u64>) -> usize {
+    let places = files.map_or(u64::MAX, |files| files.saturating_sub(OTHER_FILES).max(64));
+    usize::try_from(places).unwrap_or(usize::MAX)
+}
+
+/// Lets this process open as many files as it may; returns how many, or `None` for any number.
+fn raise_file_limit() -> Option<u64> {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    match setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }) {
+        Ok(()) => maximum,
+        Err(_) => current,
+    }
 }
 
 /// How the inbox starts `handraise agent`: with the same config file and the same data directory.
@@ -151,5 +171,17 @@ pub(crate) fn announce(ready: &Ready, open_in: Option<PathBuf>) {
             });
         }
         Err(error) => tracing::info!(error = format!("{error:#}"), "no browser was opened; use the link"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn s37_connections_leave_files_for_everything_else() {
+        assert_eq!(connections(Some(1_024)), 512);
+        assert_eq!(connections(Some(100)), 64);
+        assert_eq!(connections(None), usize::MAX);
     }
 }

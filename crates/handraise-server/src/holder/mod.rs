@@ -146,7 +146,11 @@ fn payload<T: DeserializeOwned>(frame: &Frame) -> Result<T, ErrorBody> {
 }
 
 fn short(text: &str) -> &str {
-    text.get(..text.floor_char_boundary(LONGEST_NAME)).unwrap_or_default()
+    cut(text, LONGEST_NAME)
+}
+
+fn cut(text: &str, longest: usize) -> &str {
+    text.get(..text.floor_char_boundary(longest)).unwrap_or_default()
 }
 
 /// Finds out who dials, puts the connection in place and sends the welcome.

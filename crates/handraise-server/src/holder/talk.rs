@@ -11,10 +11,13 @@ use handraise_api::{
         SessionUpdated, SnapshotPart, Success, action,
     },
 };
-use handraise_core::AskId;
+use handraise_core::{
+    AskId,
+    form::{MAX_CHOICES, MAX_PROPERTIES},
+};
 use handraise_store::{Announced, Announcement, Appended, Settled, StoreError};
 
-use super::{End, payload, read, short};
+use super::{End, cut, payload, read, short};
 use crate::{
     agents, answering,
     hub::{Connection, Reply, Slot, refusal},
@@ -24,11 +27,35 @@ use crate::{
 
 /// Longest id that is quoted back.
 const LONGEST_ID: usize = 64;
+/// Longest path of a working directory that is stored, in bytes (S39).
+const LONGEST_PATH: usize = 4_096;
+/// Largest content of one ask, in bytes of JSON: what a form's schema and message may have (form.md), written out. A
+/// page has to show it whole, and the first page of asks goes to every stream (S37).
+const LARGEST_ASK: u64 = 2 * 1024 * 1024;
+/// Most ids that one snapshot may name. A holder has far fewer asks, and settlements that it still tells of (S37).
+const MOST_NAMED: usize = 100_000;
 
 /// A snapshot under way: what it has named so far.
 struct Snapshot {
     next: u32,
     named: HashSet<String>,
+}
+
+impl Snapshot {
+    /// Notes that asks are named. What is no id names none of ours.
+    fn name<'a>(&mut self, ids: impl IntoIterator<Item = &'a str>) -> Result<(), ErrorBody> {
+        for id in ids {
+            if AskId::new(id).is_err() || self.named.contains(id) {
+                continue;
+            }
+            if self.named.len() >= MOST_NAMED {
+                let message = format!("a snapshot names at most {MOST_NAMED} asks");
+                return Err(refusal(ErrorCode::LimitExceeded, message));
+            }
+            self.named.insert(id.to_owned());
+        }
+        Ok(())
+    }
 }
 
 /// The conversation with one holder.
@@ -130,12 +157,8 @@ impl<'a> Talk<'a> {
             return Err(refusal(ErrorCode::BadRequest, message).into());
         };
         snapshot.next += 1;
-        for ask in &part.asks {
-            snapshot.named.insert(ask.id.clone());
-        }
-        for ended in &part.settlements {
-            snapshot.named.insert(ended.pending_id.clone());
-        }
+        snapshot.name(part.asks.iter().map(|ask| ask.id.as_str()))?;
+        snapshot.name(part.settlements.iter().map(|ended| ended.pending_id.as_str()))?;
         // The part as a whole is taken; what is refused of it is in the log and counted.
         for ended in &part.settlements {
             refused_of_part(&ended.pending_id, self.note_settled(ended).await)?;
@@ -177,7 +200,7 @@ impl<'a> Talk<'a> {
         let AskOpened { ask } = payload(frame)?;
         // An ask that opens while a snapshot is under way need not be in a later part of it.
         if let Some(snapshot) = &mut self.snapshot {
-            snapshot.named.insert(ask.id.clone());
+            snapshot.name([ask.id.as_str()])?;
         }
         self.announce(&ask).await
     }
@@ -255,6 +278,17 @@ impl<'a> Talk<'a> {
         let limits = self.app.settings.limits;
         let bytes = serde_json::to_vec(&ask.content).map_or(0, |text| text.len());
         let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
+        let questions = &ask.content.questions;
+        if bytes > LARGEST_ASK
+            || questions.len() > MAX_PROPERTIES
+            || questions.iter().any(|question| question.choices.len() > MAX_CHOICES)
+        {
+            self.app.metrics.refused(Refused::HolderAsks);
+            let message = format!(
+                "an ask has at most {LARGEST_ASK} bytes, {MAX_PROPERTIES} questions and {MAX_CHOICES} choices each"
+            );
+            return Err(refusal(ErrorCode::LimitExceeded, message).into());
+        }
         let fits = |(asks, held): (u64, u64)| {
             asks < u64::from(limits.open_asks) && held.saturating_add(bytes) <= limits.open_bytes
         };
@@ -289,7 +323,7 @@ impl<'a> Talk<'a> {
     async fn settled(&mut self, frame: &Frame) -> Result<(), Said> {
         let ended: AskSettled = payload(frame)?;
         if let Some(snapshot) = &mut self.snapshot {
-            snapshot.named.insert(ended.pending_id.clone());
+            snapshot.name([ended.pending_id.as_str()])?;
         }
         self.note_settled(&ended).await
     }
@@ -309,6 +343,7 @@ impl<'a> Talk<'a> {
         }
         said.agent = short(&said.agent).to_owned();
         said.title = said.title.as_deref().map(|title| short(title).to_owned());
+        said.cwd = said.cwd.as_deref().map(|cwd| cut(cwd, LONGEST_PATH).to_owned());
         said.stop_reason = said.stop_reason.as_deref().map(|reason| short(reason).to_owned());
         let (app, connection) = (self.app, self.connection);
         let name = &connection.grant.token.name;
@@ -356,5 +391,23 @@ impl From<ErrorBody> for Said {
 impl From<StoreError> for Said {
     fn from(error: StoreError) -> Self {
         Self::Fatal(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn s37_a_snapshot_names_a_bounded_number_of_asks() {
+        let mut snapshot = Snapshot { next: 0, named: HashSet::new() };
+        snapshot.name(["x".repeat(65).as_str(), "a b"]).unwrap();
+        assert!(snapshot.named.is_empty(), "what is no id is not kept");
+        let ids: Vec<String> = (0..MOST_NAMED).map(|n| n.to_string()).collect();
+        for _ in 0..2 {
+            snapshot.name(ids.iter().map(String::as_str)).unwrap();
+        }
+        let refused = snapshot.name(["one-more"]).unwrap_err();
+        assert_eq!((refused.code, snapshot.named.len()), (ErrorCode::LimitExceeded, MOST_NAMED));
     }
 }

@@ -273,3 +273,37 @@ async fn stored_names_of_holders_are_short() {
     let server = rig.get("/asks/a").await.json()["origin"]["server"].as_str().unwrap().to_owned();
     assert_eq!(server, "é".repeat(64));
 }
+
+#[tokio::test]
+async fn s39_a_sessions_directory_is_a_path_of_ordinary_length() {
+    let rig = rig().await;
+    let mut holder = rig.holder().await;
+    let said = json!({
+        "session_id": "s", "agent": "a", "title": null, "cwd": "é".repeat(1_000_000), "state": "idle", "stop_reason": null
+    });
+    assert!(holder.request(action::SESSION_UPDATED, &said).await.error.is_none());
+    assert_eq!(rig.get("/sessions/s").await.json()["cwd"], "é".repeat(2_048));
+}
+
+#[tokio::test]
+async fn s37_an_ask_is_no_larger_than_a_form_may_be() {
+    let rig = rig().await;
+    let mut holder = rig.holder().await;
+    let large = |change: &dyn Fn(&mut handraise_api::frame::AnnouncedAsk)| {
+        let mut asked = ask("a");
+        change(&mut asked);
+        asked
+    };
+    for asked in [
+        large(&|ask| ask.content.message = "x".repeat(2 * 1024 * 1024)),
+        large(&|ask| ask.content.questions = vec![crate::rig::question("q"); 201]),
+        large(&|ask| {
+            let choices = &mut ask.content.questions[0].choices;
+            *choices = vec![choices[0].clone(); 1_001];
+        }),
+    ] {
+        assert_eq!(holder.open(&asked).await.unwrap().code, ErrorCode::LimitExceeded);
+    }
+    assert_eq!(rig.get("/asks").await.json()["asks"], json!([]));
+    holder.opens(&ask("a")).await;
+}

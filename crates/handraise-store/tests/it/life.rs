@@ -2,14 +2,16 @@
 
 use handraise_api::{
     access::{Scope, Token},
-    frame::SessionUpdated,
+    ask::Settlement,
+    frame::{AnnouncedAsk, SessionUpdated},
     session::{Author, Message, MessageKind, PendingAction, SessionState},
     words::{AskState, Outcome, Provenance, Source},
 };
 use handraise_store::{
-    Announced, Appended, Ending, Hello, NewToken, NoticeKind, Retention, Settled, Verdict,
+    Announced, Appended, Ending, Filter, Hello, NewSubmission, NewToken, NoticeKind, Retention, Settled,
+    Verdict,
 };
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 
 use crate::support::{Rig, announce, ask, at, content, ending, instance, rig, submission};
 
@@ -119,6 +121,58 @@ async fn s15_who_and_provenance_come_from_the_submission_that_won() {
     assert_eq!((how.provenance, how.by.as_deref()), (Provenance::Human, Some("Ada")));
     assert_eq!(how.answers[0].selected_options, ["Red"]);
     assert_eq!(store.submission("s").await.unwrap().unwrap().verdict, Some(Verdict::Delivered));
+}
+
+#[tokio::test]
+async fn s37_a_deadline_beyond_any_calendar_leaves_every_list_readable() {
+    let Rig { store, dir: _dir, .. } = with_ask("a").await;
+    for (id, left) in [("b", u64::MAX), ("c", i64::MAX as u64), ("d", 9_000_000_000_000_000)] {
+        let far = AnnouncedAsk { parked_ms: Some(left), ..ask(id, Some(left)) };
+        let opened = announce(&store, at(0), "i", &far).await;
+        assert!(matches!(opened, Announced::Opened { .. }), "{opened:?}");
+        assert_eq!(announce(&store, at(1), "i", &far).await, Announced::Known(None));
+    }
+    assert_eq!(store.open_asks(&Filter::default(), None, 50).await.unwrap().asks.len(), 4);
+}
+
+/// How an ask ends whose holder names a submission with this outcome.
+async fn claimed(outcome: Outcome, rejected: bool, verdict: Option<Verdict>) -> Settlement {
+    let Rig { store, dir: _dir, .. } = with_ask("a").await;
+    store.submit(at(1), &[NewSubmission { rejected, ..submission("s", "a") }]).await.unwrap();
+    if let Some(verdict) = verdict {
+        store.reply(at(2), "s", verdict, None).await.unwrap();
+    }
+    let settled = store.settle_by(at(3), "a", "i", &ending(at(3), outcome, Some("s"))).await.unwrap();
+    let Settled::Now(ask) = settled else { panic!("{settled:?}") };
+    ask.settlement.unwrap()
+}
+
+#[tokio::test]
+async fn s15_a_skip_is_never_told_as_a_humans_acceptance() {
+    for (outcome, rejected, verdict) in [
+        (Outcome::Accept, true, None),
+        (Outcome::Decline, false, None),
+        (Outcome::Timeout, true, None),
+        (Outcome::Cancel, false, None),
+        (Outcome::Accept, false, Some(Verdict::Invalid)),
+        (Outcome::Accept, false, Some(Verdict::NotDelivered)),
+        (Outcome::Decline, true, Some(Verdict::Unseen)),
+    ] {
+        let how = claimed(outcome, rejected, verdict).await;
+        assert_eq!((how.provenance, how.by, how.submission_id), (Provenance::System, None, None));
+        assert_eq!(how.outcome, outcome);
+    }
+    assert_eq!(claimed(Outcome::Decline, true, None).await.provenance, Provenance::Human);
+    assert_eq!(claimed(Outcome::Accept, false, Some(Verdict::Delivered)).await.provenance, Provenance::Human);
+}
+
+#[tokio::test]
+async fn s9_an_ask_never_ended_before_it_opened() {
+    let Rig { store, dir: _dir, .. } = with_ask("a").await;
+    let long_ago = Ending { at: Timestamp::MIN, ..ending(at(1), Outcome::Accept, None) };
+    let settled = store.settle_by(at(1), "a", "i", &long_ago).await.unwrap();
+    let Settled::Now(ask) = settled else { panic!("{settled:?}") };
+    assert_eq!(ask.settlement.unwrap().at, ask.opened_at);
 }
 
 #[tokio::test]
