@@ -294,12 +294,14 @@ impl Access {
                 Some(at.token.id.as_str())
             };
             let origin = root(token);
-            let pages = || grants.values().filter(|page| page.parent.is_some() && root(&page.token.id) == origin);
+            let pages =
+                || grants.values().filter(|page| page.parent.is_some() && root(&page.token.id) == origin);
             if pages().count() < MOST_PAGES {
                 return Ok(());
             }
             if origin != Some(token) {
-                let message = format!("{MOST_PAGES} pages are signed in with this token already; sign one out");
+                let message =
+                    format!("{MOST_PAGES} pages are signed in with this token already; sign one out");
                 return Err(Failure::too_many(ErrorCode::LimitExceeded, message));
             }
             pages()
