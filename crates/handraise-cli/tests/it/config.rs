@@ -68,6 +68,17 @@ fn f13a_no_command_starts_with_an_answer_timeout_that_is_not_below_the_idle_time
 }
 
 #[test]
+fn s42_what_an_error_quotes_moves_no_terminal() {
+    let home = Home::new();
+    home.write_config("\"a\\u001b[2J\\u202e\" = 1\n");
+    let output = home.run(&["doctor"]);
+    let said = stderr(&output);
+    assert!(said.contains("\\u{1b}[2J\\u{202e}"), "{said}");
+    let hazardous = |c: char| (c.is_control() && c != '\n') || c == '\u{202e}';
+    assert!(!said.contains(hazardous), "{said:?}");
+}
+
+#[test]
 fn an_unknown_key_is_an_error_that_says_what_was_meant() {
     let home = Home::new();
     home.write_config("[acp]\nanswer_timout = '5m'\n");
