@@ -52,12 +52,14 @@ struct ModelAsk {
 struct ModelSubmission {
     ask: usize,
     resolved: bool,
+    /// Its first verdict was not that it won: it can win no more (S15).
+    refused: bool,
 }
 
 impl Model {
     fn end(&mut self, ask: usize, outcome: Outcome, submission: Option<usize>) -> bool {
         let winner = submission
-            .filter(|&s| self.submissions.get(s).is_some_and(|known| known.ask == ask))
+            .filter(|&s| self.submissions.get(s).is_some_and(|known| known.ask == ask && !known.refused))
             .map(|s| format!("s{s}"));
         let Some(known) = self.asks.get_mut(&ask) else { return false };
         if known.ended.is_some() {
@@ -79,9 +81,11 @@ impl Model {
         }
     }
 
-    fn resolve(&mut self, submission: usize) {
-        self.submissions[submission].resolved = true;
-        let ask = self.submissions[submission].ask;
+    fn resolve(&mut self, submission: usize, won: bool) {
+        let known = &mut self.submissions[submission];
+        known.refused |= !known.resolved && !won;
+        known.resolved = true;
+        let ask = known.ask;
         if !self.unresolved(ask) {
             self.asks.get_mut(&ask).unwrap().sent = false;
         }
@@ -139,7 +143,7 @@ async fn run(steps: Vec<Step>) {
                 let marked = known.ended.is_none() && !known.sent;
                 assert_eq!(got.unwrap().len(), usize::from(marked));
                 known.sent |= known.ended.is_none();
-                model.submissions.push(ModelSubmission { ask, resolved: false });
+                model.submissions.push(ModelSubmission { ask, resolved: false, refused: false });
             }
             Step::Reply { submission, verdict } => {
                 let verdict =
@@ -156,14 +160,16 @@ async fn run(steps: Vec<Step>) {
                     continue;
                 };
                 let ask = known.ask;
-                model.resolve(submission);
+                model.resolve(submission, verdict == Verdict::Delivered);
                 let ended =
                     verdict == Verdict::Delivered && model.end(ask, Outcome::Accept, Some(submission));
                 assert_eq!(got.unwrap().settled_now, ended);
             }
             Step::SettleByHolder { holder, ask, submission } => {
                 let id = submission.map(|s| format!("s{s}"));
-                let how = ending(now, Outcome::Decline, id.as_deref());
+                // What every submission here asks for; another word about one would lend nothing.
+                let outcome = if submission.is_some() { Outcome::Accept } else { Outcome::Decline };
+                let how = ending(now, outcome, id.as_deref());
                 let got =
                     store.settle_by(now, &format!("a{ask}"), &format!("h{holder}"), &how).await.unwrap();
                 match model.asks.get(&ask) {
@@ -173,9 +179,9 @@ async fn run(steps: Vec<Step>) {
                         if let Some(s) = submission
                             && model.submissions.get(s).is_some_and(|known| known.ask == ask)
                         {
-                            model.resolve(s);
+                            model.resolve(s, true);
                         }
-                        let ended = model.end(ask, Outcome::Decline, submission);
+                        let ended = model.end(ask, outcome, submission);
                         assert_eq!(matches!(got, Settled::Now(_)), ended, "{got:?}");
                     }
                 }
