@@ -32,10 +32,10 @@ export class Mock {
       { name: "profiles.adaptive", value: false, source: "default" },
     ];
     this.tokens = [
-      { id: "t1", name: "laptop", scope: "holder", owner: "Mara", created_at: new Date().toISOString(), expires_at: null, page_session: false },
-      { id: "t2", name: "Mara", scope: "admin", owner: null, created_at: new Date().toISOString(), expires_at: null, page_session: true },
+      { id: "t1", name: "laptop", scope: "holder", owner: "Desk one", created_at: new Date().toISOString(), expires_at: null, page_session: false },
+      { id: "t2", name: "Desk one", scope: "admin", owner: null, created_at: new Date().toISOString(), expires_at: null, page_session: true },
     ];
-    this.logins = new Map(Object.entries(TOKENS).map(([scope, token]) => [token, { token, scope, name: "Mara" }]));
+    this.logins = new Map(Object.entries(TOKENS).map(([scope, token]) => [token, { token, scope, name: "Desk one" }]));
     this.spent = false;
     /** By ask id: how the next answers go: a function (body, ask, login) ⇒ {status, body}, or nothing for plain acceptance. */
     this.verdicts = new Map();

@@ -68,7 +68,7 @@ export function settlement(outcome, more = {}) {
     provenance: "human",
     rail: "inbox",
     wire: outcome === "accept" ? "accept" : "decline",
-    by: "Mara",
+    by: "Desk one",
     at: iso(Date.now()),
     reason: null,
     answers: [],

@@ -11,7 +11,7 @@ before(async () => {
 });
 after(() => shutDown(browser));
 
-const ME = { token: TOKENS.operator, scope: "operator", name: "Mara" };
+const ME = { token: TOKENS.operator, scope: "operator", name: "Desk one" };
 
 /** Runs `body` with a mock of these asks and a page on the first one. */
 async function on(asks, body, { path, gate = true } = {}) {
@@ -42,7 +42,7 @@ test("every kind of question is answered with its own control", async () => {
     await field(page, "Release notes?").fill("two\nlines");
     await field(page, "Which day?").fill("2026-12-01");
     await field(page, "At what time?").fill("2026-12-01T14:30");
-    await field(page, "Who is told?").fill("mara@example.com");
+    await field(page, "Who is told?").fill("first@example.com");
     await field(page, "Where is it announced?").fill("https://example.com/news");
     await field(page, "Code name?").fill("heron");
     await field(page, "Key for the store").fill("hunter2");
@@ -63,7 +63,7 @@ test("every kind of question is answered with its own control", async () => {
           text("notes", "two\nlines"),
           text("day", "2026-12-01"),
           text("at", "2026-12-01T14:30:00+01:00"),
-          text("mail", "mara@example.com"),
+          text("mail", "first@example.com"),
           text("page", "https://example.com/news"),
           text("code", "heron"),
           text("apiKey", "hunter2"),

@@ -29,7 +29,7 @@ const open = async (page, words) => {
 const control = (page, label) => page.locator(".desk :is(input, textarea)").and(page.getByLabel(label));
 
 /** Signs in with a token, which works more than once. */
-async function signedIn(scope = "operator", name = "Mara") {
+async function signedIn(scope = "operator", name = "Desk one") {
   const view = await visit(browser);
   await view.page.goto(inbox.url);
   await view.page.getByLabel("Code or operator token").fill(await inbox.token(scope, name));
@@ -44,7 +44,7 @@ test("the link signs in, the demo's five forms are answered, the agent's turn go
   const { page } = view;
   await page.goto(inbox.link);
   assert.equal(page.url(), `${inbox.url}/`);
-  await page.getByLabel("Your name here").fill("Mara");
+  await page.getByLabel("Your name here").fill("Desk one");
   await page.getByRole("button", { name: "Sign in" }).click();
   await page.getByRole("heading", { name: "Nobody can raise a hand yet" }).waitFor();
   const agent = inbox.agent("demo");
@@ -83,7 +83,7 @@ test("the link signs in, the demo's five forms are answered, the agent's turn go
   await open(page, "Tell me about the service.");
   await picture(page, "real-typed-1280-light");
   await control(page, /Replicas/).fill("30");
-  await control(page, /Who answers for it/).fill("mara@example.com");
+  await control(page, /Who answers for it/).fill("first@example.com");
   await page.getByText("Yes", { exact: true }).click();
   await submit(page);
   await page.locator('[data-notice="invalid"]').waitFor();
@@ -117,7 +117,7 @@ test("s15 an answer by the page that painted the question counts as a human's", 
   assert.equal(await agent.ended, 0, agent.err);
   const token = await inbox.token("viewer", "reader");
   const detail = await (await fetch(`${inbox.url}/api/v1/asks/${id}`, { headers: { authorization: `Bearer ${token}` } })).json();
-  assert.equal(detail.settlement.by, "Mara");
+  assert.equal(detail.settlement.by, "Desk one");
   assert.equal(detail.settlement.outcome, "accept");
   assert.equal(detail.settlement.provenance, "human");
   assert.deepEqual(detail.events.map((event) => event.kind).slice(0, 2), ["opened", "seen"]);
@@ -125,7 +125,7 @@ test("s15 an answer by the page that painted the question counts as a human's", 
 });
 
 test("ac14 skipping with a reason declines; ac09 the session waits while it is asked", { skip }, async () => {
-  const view = await signedIn("admin", "Theo");
+  const view = await signedIn("admin", "Desk two");
   const { page } = view;
   const agent = inbox.agent("permission");
   await page.getByRole("link", { name: "Sessions" }).click();
@@ -147,19 +147,19 @@ test("ac14 skipping with a reason declines; ac09 the session waits while it is a
 });
 
 test("two operators on one ask: the loser sees who answered what", { skip }, async () => {
-  const [mara, theo] = [await signedIn("operator", "Mara"), await signedIn("operator", "Theo")];
+  const [first, second] = [await signedIn("operator", "Desk one"), await signedIn("operator", "Desk two")];
   const agent = inbox.agent("single");
-  for (const { page } of [mara, theo]) await open(page, "Which database should the new service use?");
-  await still(theo.page);
-  await mara.page.getByRole("radio", { name: "Postgres" }).check();
-  await theo.page.getByRole("radio", { name: "SQLite" }).check();
-  await submit(mara.page);
-  await mara.page.getByText("You answered, the agent has it").waitFor();
-  await theo.page.getByText("Mara was first").waitFor();
-  await theo.page.getByText("Chose “Postgres” at").waitFor();
+  for (const { page } of [first, second]) await open(page, "Which database should the new service use?");
+  await still(second.page);
+  await first.page.getByRole("radio", { name: "Postgres" }).check();
+  await second.page.getByRole("radio", { name: "SQLite" }).check();
+  await submit(first.page);
+  await first.page.getByText("You answered, the agent has it").waitFor();
+  await second.page.getByText("Desk one was first").waitFor();
+  await second.page.getByText("Chose “Postgres” at").waitFor();
   assert.equal(await agent.ended, 0, agent.err);
-  await mara.done(inbox.url);
-  await theo.done(inbox.url);
+  await first.done(inbox.url);
+  await second.done(inbox.url);
 });
 
 test("the agent is gone: the ask is withdrawn on the page", { skip }, async () => {
@@ -186,7 +186,7 @@ test("a restart of the inbox under an open page: offline, then live again, the d
   await picture(page, "real-offline-1280-light");
   await inbox.up();
   await page.getByRole("button", { name: "Try now" }).click().catch(() => undefined);
-  await page.locator(".live").getByText("Live · Mara").waitFor();
+  await page.locator(".live").getByText("Live · Desk one").waitFor();
   await page.locator('[data-phase="open"]:not([data-notice])').waitFor();
   assert.ok(await page.getByRole("radio", { name: "DynamoDB" }).isChecked());
   await submit(page);
@@ -197,7 +197,7 @@ test("a restart of the inbox under an open page: offline, then live again, the d
 });
 
 test("settings: a flag of the real inbox is switched and taken back", { skip }, async () => {
-  const view = await signedIn("admin", "Mara");
+  const view = await signedIn("admin", "Desk one");
   const { page } = view;
   await page.getByRole("link", { name: "Settings" }).click();
   const flag = page.getByRole("switch", { name: "Questions from agents" });

@@ -168,7 +168,7 @@ for (const state of STATES) {
       state.before?.(mock);
       if (state.verdict !== undefined) mock.verdicts.set("a", state.verdict(mock));
       const scope = state.scope ?? "admin";
-      await enter(page, mock.url, { token: TOKENS[scope], scope, name: "Mara" }, state.path ?? `/asks/${state.sample ?? "a"}`);
+      await enter(page, mock.url, { token: TOKENS[scope], scope, name: "Desk one" }, state.path ?? `/asks/${state.sample ?? "a"}`);
       const phase = state.phase ?? "open";
       if (state.act !== undefined) {
         await page.locator('[data-phase="open"]').waitFor();

@@ -11,7 +11,7 @@ before(async () => {
 });
 after(() => shutDown(browser));
 
-const ADMIN = { token: TOKENS.admin, scope: "admin", name: "Mara" };
+const ADMIN = { token: TOKENS.admin, scope: "admin", name: "Desk one" };
 const EVIL = [
   '<img src="https://evil.example/x" onerror="window.__pwned=1"><script>window.__pwned=1</script>',
   "![x](https://evil.example/pixel.png) [click](javascript:window.__pwned=1)",
@@ -50,7 +50,7 @@ for (const [index, text] of EVIL.entries()) {
     for (const [path, name] of [["/asks/evil", "open"], ["/asks/done", "settled"], ["/sessions/s-evil", "session"]]) {
       await enter(page, mock.url, ADMIN, path);
       await page.locator(".desk h1").first().waitFor();
-      await page.getByText("Live · Mara").waitFor();
+      await page.getByText("Live · Desk one").waitFor();
       assert.equal(await page.evaluate(() => window.__pwned), undefined);
       assert.equal(await page.locator(".desk :is(img, script, iframe, a[href^='http'], a[href^='javascript'])").count(), 0);
       for (const viewport of [DESK, PHONE]) {

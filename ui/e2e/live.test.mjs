@@ -11,7 +11,7 @@ before(async () => {
 });
 after(() => shutDown(browser));
 
-const ME = { token: TOKENS.operator, scope: "operator", name: "Mara" };
+const ME = { token: TOKENS.operator, scope: "operator", name: "Desk one" };
 const icon = (page) => page.locator('link[rel="icon"]').getAttribute("href");
 
 test("asks come and go by events; title, icon and count follow, one announcement for each", async () => {
@@ -49,7 +49,7 @@ test("a lost stream is resumed with Last-Event-ID; where that is too late, a sna
   const view = await visit(browser);
   const { page } = view;
   await enter(page, mock.url, ME, "/asks/a");
-  await page.getByText("Live · Mara").waitFor();
+  await page.getByText("Live · Desk one").waitFor();
   mock.emit("ask.updated", mock.asks.get("a"));
   mock.dropStreams(true);
   await page.locator('[data-notice="offline"]').waitFor();
@@ -58,7 +58,7 @@ test("a lost stream is resumed with Last-Event-ID; where that is too late, a sna
   mock.settle("b", settlement("timeout", { provenance: "system", by: null }));
   mock.gone = false;
   await page.getByRole("button", { name: "Try now" }).click();
-  await page.getByText("Live · Mara").waitFor();
+  await page.getByText("Live · Desk one").waitFor();
   await page.locator('[data-row="c"]').waitFor();
   await page.locator('[data-row="b"]').waitFor({ state: "detached" });
   await page.locator('[data-ask="a"]:not([data-notice])').waitFor();
@@ -76,35 +76,35 @@ test("a lost stream is resumed with Last-Event-ID; where that is too late, a sna
 
 test("two browsers on one ask: the loser sees who answered what", async () => {
   const mock = await serve({ asks: [ask("a")] });
-  const [mara, theo] = [await visit(browser), await visit(browser)];
-  mock.logins.set("theo", { token: "theo", scope: "operator", name: "Theo" });
-  await enter(mara.page, mock.url, ME, "/asks/a");
-  await enter(theo.page, mock.url, { token: "theo", scope: "operator", name: "Theo" }, "/asks/a");
-  for (const { page } of [mara, theo]) await page.locator('[data-phase="open"]').waitFor();
-  await still(theo.page);
-  await theo.page.getByLabel("SQLite").check();
-  await mara.page.getByLabel("Postgres").check();
-  // Theo's click is on its way while Mara's answer wins.
+  const [first, second] = [await visit(browser), await visit(browser)];
+  mock.logins.set("second", { token: "second", scope: "operator", name: "Desk two" });
+  await enter(first.page, mock.url, ME, "/asks/a");
+  await enter(second.page, mock.url, { token: "second", scope: "operator", name: "Desk two" }, "/asks/a");
+  for (const { page } of [first, second]) await page.locator('[data-phase="open"]').waitFor();
+  await still(second.page);
+  await second.page.getByLabel("SQLite").check();
+  await first.page.getByLabel("Postgres").check();
+  // Desk two's click is on its way while Desk one's answer wins.
   let let_;
   const gate = new Promise((resolve) => (let_ = resolve));
   mock.verdicts.set("a", async (body, now, login) => {
-    if (login.name === "Theo") {
+    if (login.name === "Desk two") {
       await gate;
       return { status: 404, body: { ...error("NOT_FOUND", "ended"), settlement: mock.asks.get("a").settlement, recorded: false } };
     }
-    const won = mock.settle("a", settlement("accept", { by: "Mara", answers: body.answers, submission_id: "s-mara" }));
+    const won = mock.settle("a", settlement("accept", { by: "Desk one", answers: body.answers, submission_id: "s-first" }));
     return { status: 200, body: won };
   });
-  await theo.page.getByRole("button", { name: /^Submit/ }).click();
-  await theo.page.locator('[data-phase="sent"]').waitFor();
-  await mara.page.getByRole("button", { name: /^Submit/ }).click();
-  await mara.page.getByText("You answered, the agent has it").waitFor();
+  await second.page.getByRole("button", { name: /^Submit/ }).click();
+  await second.page.locator('[data-phase="sent"]').waitFor();
+  await first.page.getByRole("button", { name: /^Submit/ }).click();
+  await first.page.getByText("You answered, the agent has it").waitFor();
   let_();
-  await theo.page.getByText("Mara was first").waitFor();
-  await theo.page.getByText("Chose “Postgres” at").waitFor();
-  await theo.page.getByText("Your “SQLite” was not sent.").waitFor();
-  await mara.done(mock.url);
-  await theo.done(mock.url);
+  await second.page.getByText("Desk one was first").waitFor();
+  await second.page.getByText("Chose “Postgres” at").waitFor();
+  await second.page.getByText("Your “SQLite” was not sent.").waitFor();
+  await first.done(mock.url);
+  await second.done(mock.url);
 });
 
 test("an answer whose verdict was lost and that the holder never saw is open again, and says so", async () => {

@@ -11,7 +11,7 @@ before(async () => {
 });
 after(() => shutDown(browser));
 
-const ADMIN = { token: TOKENS.admin, scope: "admin", name: "Mara" };
+const ADMIN = { token: TOKENS.admin, scope: "admin", name: "Desk one" };
 
 async function everyWay(page, name) {
   for (const [size, viewport] of [["1280", DESK], ["360", PHONE]]) {
@@ -91,7 +91,7 @@ test("a running turn can be cancelled; without the scope admin nothing of it is 
   await until(() => mock.sent("/sessions/s-infra/cancel").length === 1, "it was cancelled");
   await view.done(mock.url);
   const other = await visit(browser);
-  await enter(other.page, mock.url, { token: TOKENS.operator, scope: "operator", name: "Theo" }, "/sessions/s-infra");
+  await enter(other.page, mock.url, { token: TOKENS.operator, scope: "operator", name: "Desk two" }, "/sessions/s-infra");
   await other.page.getByText("Prompts need a sign-in with the scope admin.").waitFor();
   assert.equal(await other.page.getByRole("button", { name: /Cancel turn|New session/ }).count(), 0);
   await other.done(mock.url);
@@ -132,10 +132,10 @@ test("settings: flags are switched and taken back, tokens are made, shown once, 
   await page.getByRole("link", { name: "Access tokens" }).click();
   await page.getByLabel("Scope").selectOption("holder");
   await page.getByLabel("Name").fill("build-3");
-  await page.getByLabel("Owner").fill("Mara");
+  await page.getByLabel("Owner").fill("Desk one");
   await page.getByRole("button", { name: "Create" }).click();
   await page.getByText("Shown this once.").waitFor();
-  assert.deepEqual(mock.sent("/tokens")[0].body, { scope: "holder", name: "build-3", owner: "Mara" });
+  assert.deepEqual(mock.sent("/tokens")[0].body, { scope: "holder", name: "build-3", owner: "Desk one" });
   await everyWay(page, "tokens");
   await page.getByRole("button", { name: "I have it" }).click();
   await page.getByRole("button", { name: "Revoke laptop" }).click();

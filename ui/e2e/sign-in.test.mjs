@@ -21,15 +21,15 @@ test("s11 a link signs in once, by a click, and its secret leaves the address at
   assert.equal(mock.sent("/login").length, 0, "opening the link does nothing");
   await clean(page, "sign-in by link");
   await picture(page, "sign-in-link");
-  await page.getByLabel("Your name here").fill("Mara");
+  await page.getByLabel("Your name here").fill("Desk one");
   await page.getByRole("button", { name: "Sign in" }).click();
-  await page.getByText("Live · Mara").waitFor();
-  assert.deepEqual(mock.sent("/login").map((call) => call.body), [{ secret: SECRET, name: "Mara" }]);
+  await page.getByText("Live · Desk one").waitFor();
+  assert.deepEqual(mock.sent("/login").map((call) => call.body), [{ secret: SECRET, name: "Desk one" }]);
   assert.ok(!view.requests.some((url) => url.includes(SECRET)), "no address holds the secret");
   assert.deepEqual(await view.context.cookies(), [], "s1 no cookie");
   const history = await page.evaluate(() => history.length);
   await page.reload();
-  await page.getByText("Live · Mara").waitFor();
+  await page.getByText("Live · Desk one").waitFor();
   assert.ok(history <= 2);
   await view.done(mock.url);
 
@@ -52,10 +52,10 @@ test("s11 a link signs in once, by a click, and its secret leaves the address at
 test("s34 signing out ends it here and on the server; a revoked sign-in asks again", async () => {
   const view = await visit(browser);
   const { page } = view;
-  const login = { token: TOKENS.operator, scope: "operator", name: "Mara" };
+  const login = { token: TOKENS.operator, scope: "operator", name: "Desk one" };
   mock.logins.set("t-revoke", { ...login, token: "t-revoke" });
   await enter(page, mock.url, { ...login, token: "t-revoke" }, "/settings");
-  await page.getByText("Signed in here as Mara, scope operator").waitFor();
+  await page.getByText("Signed in here as Desk one, scope operator").waitFor();
   await page.getByText("Settings need a sign-in with the scope admin").waitFor();
   await page.getByRole("button", { name: "Sign out" }).click();
   await page.getByRole("heading", { name: "Sign in to this inbox" }).waitFor();
@@ -66,7 +66,7 @@ test("s34 signing out ends it here and on the server; a revoked sign-in asks aga
   const other = await visit(browser);
   mock.logins.set("t-other", { ...login, token: "t-other" });
   await enter(other.page, mock.url, { ...login, token: "t-other" });
-  await other.page.getByText("Live · Mara").waitFor();
+  await other.page.getByText("Live · Desk one").waitFor();
   mock.logins.delete("t-other");
   mock.dropStreams();
   await other.page.getByText("Your sign-in has ended").waitFor();

@@ -54,7 +54,7 @@ export function settlement(more: Partial<Settlement> = {}): Settlement {
     provenance: "human",
     rail: "inbox",
     wire: "accept",
-    by: "Mara",
+    by: "Desk one",
     at: "2026-01-01T12:01:00Z",
     reason: null,
     answers: [],

@@ -21,7 +21,7 @@ const NOW = Date.parse("2026-01-01T12:00:00Z");
 const due = (id: string, minutes: number | null, more: Partial<Ask> = {}): Ask =>
   ask({ id, deadline: minutes === null ? null : new Date(NOW + minutes * 60_000).toISOString(), ...more });
 const names = (items: readonly Item[]): string[] => items.map((item) => ("ask" in item ? item.ask.id : `+${item.more}`));
-const around = { me: "Mara", mayAnswer: true, online: true };
+const around = { me: "Desk one", mayAnswer: true, online: true };
 
 test("asks stand in time groups, nearest deadline first", () => {
   const groups = group([due("never", null), due("c", 90), due("b", 30), due("a", 4), due("past", -1)], NOW, new Set());
@@ -66,18 +66,18 @@ test("every phase of a card", () => {
 });
 
 test("who answered: nothing is called mine that somebody else did", () => {
-  assert.equal(endOf(settlement(), undefined, "Mara"), "mine");
-  assert.equal(endOf(settlement({ by: "Theo" }), undefined, "Mara"), "other");
-  assert.equal(endOf(settlement(), { is: "lost", recorded: false, chose: "" }, "Mara"), "other");
-  assert.equal(endOf(settlement({ submission_id: "s2" }), { is: "won", submission: "s1" }, "Mara"), "other");
-  assert.equal(endOf(settlement({ by: "ci", provenance: "client" }), { is: "won", submission: "s1" }, "Mara"), "mine");
-  assert.equal(endOf(settlement({ outcome: "decline" }), undefined, "Mara"), "mine-skipped");
-  assert.equal(endOf(settlement({ outcome: "timeout", provenance: "system" }), undefined, "Mara"), "expired");
-  assert.equal(endOf(settlement({ outcome: "cancel", provenance: "system" }), undefined, "Mara"), "withdrawn");
-  assert.equal(endOf(settlement({ outcome: "withdrawn", reason: "agent_disconnected", provenance: "system" }), undefined, "Mara"), "gone");
-  assert.equal(endOf(settlement({ outcome: "withdrawn" }), { is: "lost", recorded: true, chose: "" }, "Mara"), "recorded");
-  assert.equal(endOf(settlement({ provenance: "client", rail: "form", by: null }), undefined, "Mara"), "reported");
-  assert.equal(endOf(settlement({ outcome: "decline", provenance: "system", by: null }), undefined, "Mara"), "system");
+  assert.equal(endOf(settlement(), undefined, "Desk one"), "mine");
+  assert.equal(endOf(settlement({ by: "Desk two" }), undefined, "Desk one"), "other");
+  assert.equal(endOf(settlement(), { is: "lost", recorded: false, chose: "" }, "Desk one"), "other");
+  assert.equal(endOf(settlement({ submission_id: "s2" }), { is: "won", submission: "s1" }, "Desk one"), "other");
+  assert.equal(endOf(settlement({ by: "ci", provenance: "client" }), { is: "won", submission: "s1" }, "Desk one"), "mine");
+  assert.equal(endOf(settlement({ outcome: "decline" }), undefined, "Desk one"), "mine-skipped");
+  assert.equal(endOf(settlement({ outcome: "timeout", provenance: "system" }), undefined, "Desk one"), "expired");
+  assert.equal(endOf(settlement({ outcome: "cancel", provenance: "system" }), undefined, "Desk one"), "withdrawn");
+  assert.equal(endOf(settlement({ outcome: "withdrawn", reason: "agent_disconnected", provenance: "system" }), undefined, "Desk one"), "gone");
+  assert.equal(endOf(settlement({ outcome: "withdrawn" }), { is: "lost", recorded: true, chose: "" }, "Desk one"), "recorded");
+  assert.equal(endOf(settlement({ provenance: "client", rail: "form", by: null }), undefined, "Desk one"), "reported");
+  assert.equal(endOf(settlement({ outcome: "decline", provenance: "system", by: null }), undefined, "Desk one"), "system");
 });
 
 test("spans and clocks in words", () => {
