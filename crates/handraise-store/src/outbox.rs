@@ -83,9 +83,7 @@ impl Store {
     /// When the database fails; then they are sent again.
     pub async fn sent(&self, last: i64) -> Result<(), StoreError> {
         on!(self, db => {
-            let mut tx = db.begin().await?;
-            sqlx::query(DONE).bind(last).execute(&mut *tx).await?;
-            tx.commit().await?;
+            sqlx::query(DONE).bind(last).execute(db.writer()).await?;
             Ok(())
         })
     }

@@ -35,7 +35,9 @@ macro_rules! ask_columns {
     () => {
         "a.id, a.instance, a.state, a.digest, a.content, a.client, a.server, a.holder_kind, a.holder_token, \
          a.opened_at, a.deadline, a.due, a.parked_until, a.settled_at, a.outcome, a.provenance, a.rail, a.wire, \
-         a.settled_by, COALESCE(a.reason, NULLIF(s.reject_reason, '')) AS reason, a.submission_id, s.answers"
+         a.settled_by, COALESCE(a.reason, NULLIF(s.reject_reason, '')) AS reason, a.submission_id, s.answers, \
+         EXISTS (SELECT 1 FROM submissions u WHERE u.instance = a.instance AND u.ask = a.id \
+         AND u.verdict IS NULL) AS unresolved"
     };
 }
 pub(crate) use ask_columns;
@@ -65,6 +67,7 @@ row! {
         reason: Option<String>,
         submission_id: Option<String>,
         answers: Option<String>,
+        unresolved: bool,
     }
 }
 
@@ -79,7 +82,12 @@ impl TryFrom<AskRow> for OwnedAsk {
     type Error = Failure;
 
     fn try_from(row: AskRow) -> Result<Self, Failure> {
-        let state = state(&row.state)?;
+        let state = match row.state.as_str() {
+            "open" if row.unresolved => AskState::Sent,
+            "open" => AskState::Open,
+            "settled" => AskState::Settled,
+            other => return Err(Failure::row("asks", format!("'{other}' is no state"))),
+        };
         let settlement = match (state, row.outcome, row.provenance, row.rail, row.settled_at) {
             (AskState::Open | AskState::Sent, None, None, None, None) => None,
             (AskState::Settled, Some(outcome), Some(provenance), Some(rail), Some(at)) => Some(Settlement {
@@ -140,21 +148,6 @@ pub(crate) fn json<T: DeserializeOwned>(table: &'static str, text: &str) -> Resu
 /// Writes a JSON column.
 pub(crate) fn text<T: Serialize + ?Sized>(table: &'static str, value: &T) -> Result<String, Failure> {
     serde_json::to_string(value).map_err(|error| Failure::row(table, error))
-}
-
-pub(crate) const fn state_word(state: AskState) -> &'static str {
-    match state {
-        AskState::Open => "open",
-        AskState::Sent => "sent",
-        AskState::Settled => "settled",
-    }
-}
-
-fn state(word: &str) -> Result<AskState, Failure> {
-    [AskState::Open, AskState::Sent, AskState::Settled]
-        .into_iter()
-        .find(|state| state_word(*state) == word)
-        .ok_or_else(|| Failure::row("asks", format!("'{word}' is no state")))
 }
 
 pub(crate) const fn kind_word(kind: HolderKind) -> &'static str {

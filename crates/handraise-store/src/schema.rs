@@ -25,6 +25,8 @@ pub(crate) fn migrator() -> Migrator {
     Migrator::with_migrations(steps.collect())
 }
 
+/// Whether an open ask is `sent` is not a column: it is, while a submission to it has no verdict.
+///
 /// Times are milliseconds: `…_at`, `deadline` and `…_until` since the epoch, `due` and `boot…` on the boot clock.
 /// `due` is 2^63 - 1 where there is no deadline, so that it sorts last.
 const FIRST: &str = "
@@ -74,7 +76,7 @@ CREATE INDEX instance_events_by_instance ON instance_events (instance, at);
 CREATE TABLE asks (
     id TEXT PRIMARY KEY NOT NULL,
     instance TEXT NOT NULL,
-    state TEXT NOT NULL CHECK (state IN ('open', 'sent', 'settled')),
+    state TEXT NOT NULL CHECK (state IN ('open', 'settled')),
     digest TEXT NOT NULL,
     source TEXT NOT NULL,
     session_id TEXT,

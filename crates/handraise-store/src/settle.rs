@@ -206,7 +206,8 @@ pub(crate) const OVERDUE: &str = concat!(
     "SELECT ",
     rows::ask_columns!(),
     " FROM asks a LEFT JOIN submissions s ON s.id = a.submission_id \
-     WHERE a.state = 'open' AND a.due <= $1 ORDER BY a.due LIMIT $2"
+     WHERE a.state = 'open' AND a.due <= $1 AND NOT EXISTS (SELECT 1 FROM submissions u \
+     WHERE u.instance = a.instance AND u.ask = a.id AND u.verdict IS NULL) ORDER BY a.due LIMIT $2"
 );
 
 pub(crate) const ORPHANED: &str = concat!(

@@ -95,6 +95,11 @@ impl Sqlite {
         self.writer.begin_with("BEGIN IMMEDIATE").await
     }
 
+    /// The one writer, for a statement that is a transaction of its own.
+    pub(crate) const fn writer(&self) -> &SqlitePool {
+        &self.writer
+    }
+
     pub(crate) const fn readers(&self) -> &SqlitePool {
         &self.readers
     }

@@ -2,7 +2,7 @@
 
 use handraise_api::{
     ask::{Answer, Ask},
-    words::Provenance,
+    words::{Outcome, Provenance, Rail, WireAction},
 };
 use jiff::Timestamp;
 
@@ -10,7 +10,8 @@ use crate::{
     Now, Store, StoreError,
     error::Failure,
     lists::by_id,
-    on, rows,
+    on,
+    rows::{self, OwnedAsk},
     settle::{Ending, Settled, settle_in},
 };
 
@@ -102,25 +103,45 @@ pub struct Painted {
 pub struct Replied {
     /// The ask as it is now.
     pub ask: Ask,
+    /// The instance that owns it.
+    pub instance: String,
     /// Whether it ended by this.
     pub settled_now: bool,
-    /// Whether it is open again by this.
-    pub reopened: bool,
 }
 
 const INSERT: &str = "INSERT INTO submissions (id, ask, instance, token, by_name, provenance, answers, rejected, \
     reject_reason, fingerprint, submitted_at) \
     SELECT $1, id, instance, $3, $4, $5, $6, $7, $8, $9, $10 FROM asks WHERE id = $2";
-const MARK_SENT: &str = "UPDATE asks SET state = 'sent' WHERE id = $1 AND state = 'open'";
-const NOTE: &str = "UPDATE submissions SET verdict = $2, verdict_at = $3 WHERE id = $1 AND verdict IS NULL";
-const REOPEN: &str = "UPDATE asks SET state = 'open' WHERE id = $1 AND state = 'sent' AND NOT EXISTS \
-    (SELECT 1 FROM submissions s WHERE s.ask = $1 AND s.verdict IS NULL)";
+/// The first verdict stands; a later one only finds the ask.
+const NOTE: &str = "UPDATE submissions SET verdict = COALESCE(verdict, $2), \
+    verdict_at = COALESCE(verdict_at, $3) WHERE id = $1 RETURNING ask";
 const FIND: &str = "SELECT id, ask, token, fingerprint, rejected, verdict FROM submissions WHERE id = $1";
 const UNRESOLVED: &str = "SELECT id, ask, token, fingerprint, rejected, verdict FROM submissions \
     WHERE instance = $1 AND verdict IS NULL LIMIT $2";
 const SEEN: &str = "INSERT INTO seen (ask, token, by_name, surface, seen_at, boot_seen) \
     VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (ask, token) DO NOTHING";
 const PAINTED: &str = "SELECT surface, boot_seen FROM seen WHERE ask = $1 AND token = $2";
+
+/// Inserts one submission on a connection or pool.
+macro_rules! insert {
+    ($on:expr, $now:expr, $new:expr) => {{
+        let new: &NewSubmission = $new;
+        let inserted = sqlx::query(INSERT)
+            .bind(&new.id)
+            .bind(&new.ask)
+            .bind(&new.token)
+            .bind(&new.by)
+            .bind(new.provenance.as_str())
+            .bind(rows::text("submissions", &new.answers)?)
+            .bind(new.rejected)
+            .bind(&new.reject_reason)
+            .bind(&new.fingerprint)
+            .bind($now.wall_millis())
+            .execute($on)
+            .await?;
+        if inserted.rows_affected() == 1 { Ok(()) } else { Err(Failure::row("asks", "a row vanished")) }
+    }};
+}
 
 rows::row! {
     SubmissionRow {
@@ -151,43 +172,28 @@ impl TryFrom<SubmissionRow> for StoredSubmission {
 }
 
 impl Store {
-    /// Commits submissions, all or none; only then may they be forwarded. Open asks become `sent`; returns which did.
+    /// Commits submissions, all or none; only then may they be forwarded. Until their verdict is in, their asks are
+    /// `sent`.
     ///
     /// # Errors
     /// When the database fails; then none is kept.
-    pub async fn submit(&self, now: Now, submissions: &[NewSubmission]) -> Result<Vec<String>, StoreError> {
+    pub async fn submit(&self, now: Now, submissions: &[NewSubmission]) -> Result<(), StoreError> {
         on!(self, db => {
+            if let [new] = submissions {
+                // A statement of its own is a transaction, and somebody waits for this one.
+                return insert!(db.writer(), now, new);
+            }
             let mut tx = db.begin().await?;
-            let mut sent = Vec::new();
             for new in submissions {
-                let inserted = sqlx::query(INSERT)
-                    .bind(&new.id)
-                    .bind(&new.ask)
-                    .bind(&new.token)
-                    .bind(&new.by)
-                    .bind(new.provenance.as_str())
-                    .bind(rows::text("submissions", &new.answers)?)
-                    .bind(new.rejected)
-                    .bind(&new.reject_reason)
-                    .bind(&new.fingerprint)
-                    .bind(now.wall_millis())
-                    .execute(&mut *tx)
-                    .await?;
-                if inserted.rows_affected() != 1 {
-                    return Err(Failure::row("asks", "a row vanished"));
-                }
-                let marked = sqlx::query(MARK_SENT).bind(&new.ask).execute(&mut *tx).await?;
-                if marked.rows_affected() == 1 {
-                    sent.push(new.ask.clone());
-                }
+                insert!(&mut *tx, now, new)?;
             }
             tx.commit().await?;
-            Ok(sent)
+            Ok(())
         })
     }
 
-    /// Notes the verdict on a submission and what follows from it: with `ending` the ask is settled unless it had
-    /// ended; otherwise it is open again when no other submission to it is unresolved. `None`: no such submission.
+    /// Notes the verdict on a submission, and with `ending` settles its ask unless it had ended. `None`: no such
+    /// submission.
     ///
     /// # Errors
     /// When the database fails; then the submission is still unresolved.
@@ -200,27 +206,22 @@ impl Store {
     ) -> Result<Option<Replied>, StoreError> {
         on!(self, db => {
             let mut tx = db.begin().await?;
-            let found: Option<SubmissionRow> =
-                sqlx::query_as(FIND).bind(submission).fetch_optional(&mut *tx).await?;
-            let Some(SubmissionRow { ask: id, .. }) = found else { return Ok(None) };
-            sqlx::query(NOTE)
+            let ask: Option<String> = sqlx::query_scalar(NOTE)
                 .bind(submission)
                 .bind(verdict.word())
                 .bind(now.wall_millis())
-                .execute(&mut *tx)
+                .fetch_optional(&mut *tx)
                 .await?;
+            let Some(id) = ask else { return Ok(None) };
             let mut settled_now = false;
             if let Some(ending) = ending {
                 settled_now = settle_in!(tx, &id, ending);
             }
-            let mut reopened = false;
-            if !settled_now {
-                reopened = sqlx::query(REOPEN).bind(&id).execute(&mut *tx).await?.rows_affected() == 1;
-            }
             let after = by_id!(tx, &id);
             tx.commit().await?;
-            let after = after.ok_or_else(|| Failure::row("asks", "a row vanished"))?;
-            Ok(Some(Replied { ask: after.ask, settled_now, reopened }))
+            let OwnedAsk { ask, instance } =
+                after.ok_or_else(|| Failure::row("asks", "a row vanished"))?;
+            Ok(Some(Replied { ask, instance, settled_now }))
         })
     }
 
@@ -295,7 +296,6 @@ impl Store {
         surface: &str,
     ) -> Result<bool, StoreError> {
         on!(self, db => {
-            let mut tx = db.begin().await?;
             let noted = sqlx::query(SEEN)
                 .bind(ask)
                 .bind(token)
@@ -303,9 +303,8 @@ impl Store {
                 .bind(surface)
                 .bind(now.wall_millis())
                 .bind(now.boot_millis())
-                .execute(&mut *tx)
+                .execute(db.writer())
                 .await?;
-            tx.commit().await?;
             Ok(noted.rows_affected() == 1)
         })
     }
@@ -323,11 +322,9 @@ impl Store {
     }
 }
 
-/// Where an ending by a submission happened.
 impl Ending {
     /// The ending that a delivered submission makes; who and provenance come from its row.
     pub fn delivered(submission: &StoredSubmission, at: Timestamp) -> Self {
-        use handraise_api::words::{Outcome, Rail, WireAction};
         let (outcome, wire) = if submission.rejected {
             (Outcome::Decline, WireAction::Decline)
         } else {

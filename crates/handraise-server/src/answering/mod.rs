@@ -185,10 +185,10 @@ async fn forward(
 ) -> Result<Ask, Failure> {
     connection.forwarding(&new.id);
     let outcome = async {
-        let sent = app.store.submit(app.now(), std::slice::from_ref(&new)).await?;
+        app.store.submit(app.now(), std::slice::from_ref(&new)).await?;
         app.metrics.submitted();
         tracing::info!(ask.id = new.ask, submission.id = new.id, by = new.by, "a submission is forwarded");
-        let (reply, ()) = tokio::join!(frame.send(&connection), tell_sent(&app, &sent));
+        let (reply, ()) = tokio::join!(frame.send(&connection), tell_sent(&app, std::slice::from_ref(&new)));
         match reply {
             Ok(reply) => judged(&app, &connection.instance, &new, reply).await,
             Err(lost) => without_verdict(&app, &new, lost).await,
@@ -209,10 +209,10 @@ async fn forward_batch(
         connection.forwarding(&new.id);
     }
     let outcome = async {
-        let sent = app.store.submit(app.now(), &news).await?;
+        app.store.submit(app.now(), &news).await?;
         let frame = RespondBatch { submissions };
         let (reply, ()) =
-            tokio::join!(connection.request(action::RESPOND_BATCH, &frame), tell_sent(&app, &sent));
+            tokio::join!(connection.request(action::RESPOND_BATCH, &frame), tell_sent(&app, &news));
         let (verdict, failure) = match reply {
             Ok(Reply { error: None, .. }) => {
                 let mut asks = Vec::new();
@@ -244,9 +244,10 @@ async fn forward_batch(
     outcome
 }
 
-async fn tell_sent(app: &Inbox, asks: &[String]) {
-    for id in asks {
-        if let Ok(Some((ask, instance))) = app.store.ask(id).await
+/// Tells that answers are on their way, for asks that have not ended.
+async fn tell_sent(app: &Inbox, news: &[NewSubmission]) {
+    for new in news {
+        if let Ok(Some((ask, instance))) = app.store.ask(&new.ask).await
             && ask.state == AskState::Sent
         {
             app.tell_updated(&app.shown(ask, &instance));

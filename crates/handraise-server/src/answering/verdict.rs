@@ -6,7 +6,7 @@ use handraise_api::{
     ask::{Ask, Settlement},
     error::{ErrorBody, ErrorCode},
     frame::{AskSettled, Ended, HolderSettlement, action},
-    words::{Outcome, Provenance, Rail},
+    words::{AskState, Outcome, Provenance, Rail},
 };
 use handraise_store::{Ending, NewSubmission, Replied, Settled, StoreError, StoredSubmission, Verdict};
 use jiff::SignedDuration;
@@ -75,7 +75,9 @@ async fn not_found(
     ended: Option<&AskSettled>,
 ) -> Result<Ask, Failure> {
     // Noted first, so that nobody takes the submission for the winner of an ask that it lost.
-    resolve(app, submission, Verdict::NotFound, None).await?;
+    if ended.and_then(|ended| ended.submission_id.as_deref()) != Some(submission) {
+        resolve(app, submission, Verdict::NotFound, None).await?;
+    }
     if let Some(ended) = ended.filter(|ended| ended.pending_id == ask) {
         settle_by_holder(app, instance, ended).await?;
     } else {
@@ -98,12 +100,11 @@ pub(super) async fn resolve(
     ending: Option<&Ending>,
 ) -> Result<Option<Ask>, Failure> {
     let replied = app.store.reply(app.now(), submission, verdict, ending).await?;
-    let Some(Replied { ask, settled_now, reopened }) = replied else { return Ok(None) };
-    let instance = app.store.ask(&ask.id).await?.map(|(_, instance)| instance).unwrap_or_default();
+    let Some(Replied { ask, instance, settled_now }) = replied else { return Ok(None) };
     let ask = app.shown(ask, &instance);
     if settled_now {
         app.tell_settled(&ask).await;
-    } else if reopened {
+    } else if ask.state == AskState::Open {
         app.tell_updated(&ask);
     }
     Ok(Some(ask))

@@ -190,7 +190,9 @@ impl<'a> Talk<'a> {
                 self.app.tell_settled(&self.app.shown(*ask, &self.connection.instance)).await;
             }
         }
-        self.app.tell_connection(&self.connection.instance).await;
+        if self.connection.epoch > 1 {
+            self.app.tell_connection(&self.connection.instance).await;
+        }
         let query = answering::ask_for_verdicts(Arc::clone(self.app), Arc::clone(self.connection), gone);
         self.app.tasks.spawn(query);
         Ok(())

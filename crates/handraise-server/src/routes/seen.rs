@@ -7,7 +7,7 @@ use axum::{
 use handraise_api::{ask::SeenRequest, error::ErrorResponse};
 
 use crate::{
-    extract::{Body, Operator},
+    extract::{Body, Viewer},
     failure::Failure,
     inbox::App,
     peer::Peer,
@@ -34,7 +34,7 @@ const TERMINAL: &str = "terminal";
 )]
 pub(crate) async fn seen(
     State(app): State<App>,
-    Operator(caller): Operator,
+    Viewer(caller): Viewer,
     Path(id): Path<String>,
     Body(request): Body<SeenRequest>,
 ) -> Result<StatusCode, Failure> {

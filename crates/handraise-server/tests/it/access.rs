@@ -13,7 +13,7 @@ const ROUTES: &[(&str, &str, Option<&str>)] = &[
     ("GET", "/asks", Some("viewer")),
     ("GET", "/asks/a", Some("viewer")),
     ("POST", "/asks/a/answer", Some("operator")),
-    ("POST", "/asks/a/seen", Some("operator")),
+    ("POST", "/asks/a/seen", Some("viewer")),
     ("POST", "/asks/answer-batch", Some("operator")),
     ("GET", "/events", Some("viewer")),
     ("GET", "/sessions", Some("viewer")),

@@ -44,7 +44,6 @@ struct Model {
 #[derive(Debug)]
 struct ModelAsk {
     holder: usize,
-    sent: bool,
     ended: Option<(Outcome, Option<String>)>,
 }
 
@@ -76,7 +75,7 @@ impl Model {
     fn state(&self, ask: usize) -> AskState {
         match &self.asks[&ask] {
             ModelAsk { ended: Some(_), .. } => AskState::Settled,
-            ModelAsk { sent: true, .. } => AskState::Sent,
+            ModelAsk { .. } if self.unresolved(ask) => AskState::Sent,
             ModelAsk { .. } => AskState::Open,
         }
     }
@@ -85,10 +84,6 @@ impl Model {
         let known = &mut self.submissions[submission];
         known.refused |= !known.resolved && !won;
         known.resolved = true;
-        let ask = known.ask;
-        if !self.unresolved(ask) {
-            self.asks.get_mut(&ask).unwrap().sent = false;
-        }
     }
 }
 
@@ -116,11 +111,11 @@ async fn run(steps: Vec<Step>) {
                         let again = announce(&store, now, &format!("h{holder}"), &plain).await;
                         assert!(matches!(again, Announced::ContentChanged(_)), "{again:?}");
                         let ended = Some((Outcome::Withdrawn, None));
-                        model.asks.insert(id, ModelAsk { holder, sent: false, ended });
+                        model.asks.insert(id, ModelAsk { holder, ended });
                     }
                     None => {
                         assert!(matches!(got, Announced::Opened { .. }), "{got:?}");
-                        model.asks.insert(id, ModelAsk { holder, sent: false, ended: None });
+                        model.asks.insert(id, ModelAsk { holder, ended: None });
                     }
                     Some(known) if known.holder != holder => assert_eq!(got, Announced::NotOwner),
                     Some(known) if known.ended.is_some() => {
@@ -136,13 +131,11 @@ async fn run(steps: Vec<Step>) {
             Step::Submit { ask } => {
                 let id = model.submissions.len();
                 let got = store.submit(now, &[submission(&format!("s{id}"), &format!("a{ask}"))]).await;
-                let Some(known) = model.asks.get_mut(&ask) else {
+                if !model.asks.contains_key(&ask) {
                     assert!(got.is_err());
                     continue;
-                };
-                let marked = known.ended.is_none() && !known.sent;
-                assert_eq!(got.unwrap().len(), usize::from(marked));
-                known.sent |= known.ended.is_none();
+                }
+                got.unwrap();
                 model.submissions.push(ModelSubmission { ask, resolved: false, refused: false });
             }
             Step::Reply { submission, verdict } => {
