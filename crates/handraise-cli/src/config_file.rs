@@ -1,9 +1,9 @@
 //! Reading the config file: which one, and only if nobody else could have written it (S2).
 
 use std::{
-    fs::File,
+    fs::OpenOptions,
     io::{ErrorKind, Read as _},
-    os::unix::fs::MetadataExt as _,
+    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _},
     path::Path,
 };
 
@@ -18,7 +18,9 @@ use handraise_config::{
 pub(crate) fn read(flag: Option<&Path>, environment: &Environment) -> anyhow::Result<Option<ConfigFile>> {
     let Some(candidate) = lookup::candidate(flag, environment) else { return Ok(None) };
     let path = &candidate.path;
-    let file = match File::open(path) {
+    // Opening a FIFO would otherwise wait for its writer for ever.
+    let without_waiting = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+    let file = match OpenOptions::new().read(true).custom_flags(without_waiting).open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::NotFound && !candidate.named => return Ok(None),
         Err(error) => {

@@ -62,11 +62,14 @@ pub(crate) fn run(context: &Context) -> Exit {
 async fn serve(context: &Context, folder: &Path) -> Exit {
     let shutdown = signals::shutdown()?;
     handraise_transport::spawn::become_subreaper()?;
+    // Apart, so that the agent does not work where the inbox keeps its tokens.
+    let (folder, work) = (&folder.join("inbox"), folder.join("work"));
+    std::fs::create_dir(&work).with_context(|| format!("cannot make {}", work.display()))?;
     let mut settings = up::server_settings(&context.in_data_dir(folder))?;
     settings.agents = vec![AgentSettings {
         id: AGENT.to_owned(),
         command: vec![own_path()?, "fake-agent".to_owned(), "--script".to_owned(), AGENT.to_owned()],
-        cwd: Some(folder.to_owned()),
+        cwd: Some(work),
     }];
     // Somebody's real inbox may have the usual port.
     if TcpListener::bind(settings.listen).is_err() {

@@ -50,6 +50,16 @@ fn s2_a_config_file_that_others_can_write_is_refused() {
 }
 
 #[test]
+fn s2_a_config_file_that_is_a_fifo_is_refused_at_once() {
+    let home = Home::new();
+    let fifo = home.path().join("fifo.toml");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR).unwrap();
+    let output = home.run(&["doctor", "--config", fifo.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("regular file"), "{}", stderr(&output));
+}
+
+#[test]
 fn a_named_config_file_that_is_not_there_is_an_error() {
     let output = Home::new().run(&["doctor", "--config", "nowhere.toml"]);
     assert_eq!(output.status.code(), Some(1));
