@@ -131,6 +131,8 @@ impl Default for Caps {
 pub struct Timing {
     /// How long a holder has to give its verdict on a submission (acp.md: 10 s).
     pub verdict: Duration,
+    /// How long a holder may leave a submission without a word before its stream is ended, so that it is asked again.
+    pub hang: Duration,
     /// How long after its deadline an ask is left to its holder's word before the inbox ends it itself.
     pub deadline_grace: Duration,
     /// How long asks of a lost holder are kept (inbox.md, "Rows": 24 h).
@@ -151,6 +153,7 @@ impl Default for Timing {
     fn default() -> Self {
         Self {
             verdict: Duration::from_secs(10),
+            hang: Duration::from_secs(30),
             deadline_grace: Duration::from_secs(60),
             lost_holder: Duration::from_secs(24 * 60 * 60),
             sign_in: Duration::from_secs(10 * 60),

@@ -176,6 +176,24 @@ fn not_one_option() -> Failure {
     Failure::invalid_one(PERMISSION, "one_option", "a permission takes exactly one option, or a skip")
 }
 
+/// Waits for the holder's word. The stream of one that hangs is ended: it is asked again when it comes back, and an ask
+/// is not `sent` for ever.
+async fn word(
+    app: &Inbox,
+    connection: &Connection,
+    sent: impl Future<Output = Result<Reply, Lost>>,
+) -> Result<Reply, Lost> {
+    let Ok(reply) = tokio::time::timeout(app.settings.timing.hang, sent).await else {
+        tracing::warn!(
+            holder.instance = connection.instance,
+            "a holder gives no verdict; its stream is ended"
+        );
+        connection.closed.cancel();
+        return Err(Lost::Unknown);
+    };
+    reply
+}
+
 /// Commits, forwards, and notes the verdict, however late it comes.
 async fn forward(
     app: App,
@@ -188,7 +206,8 @@ async fn forward(
         app.store.submit(app.now(), std::slice::from_ref(&new)).await?;
         app.metrics.submitted();
         tracing::info!(ask.id = new.ask, submission.id = new.id, by = new.by, "a submission is forwarded");
-        let (reply, ()) = tokio::join!(frame.send(&connection), tell_sent(&app, std::slice::from_ref(&new)));
+        let sent = word(&app, &connection, frame.send(&connection));
+        let (reply, ()) = tokio::join!(sent, tell_sent(&app, std::slice::from_ref(&new)));
         match reply {
             Ok(reply) => judged(&app, &connection.instance, &new, reply).await,
             Err(lost) => without_verdict(&app, &new, lost).await,
@@ -211,8 +230,8 @@ async fn forward_batch(
     let outcome = async {
         app.store.submit(app.now(), &news).await?;
         let frame = RespondBatch { submissions };
-        let (reply, ()) =
-            tokio::join!(connection.request(action::RESPOND_BATCH, &frame), tell_sent(&app, &news));
+        let sent = word(&app, &connection, connection.request(action::RESPOND_BATCH, &frame));
+        let (reply, ()) = tokio::join!(sent, tell_sent(&app, &news));
         let (verdict, failure) = match reply {
             Ok(Reply { error: None, .. }) => {
                 let mut asks = Vec::new();

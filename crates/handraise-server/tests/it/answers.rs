@@ -202,6 +202,25 @@ async fn a_verdict_that_takes_too_long_is_unknown_and_counts_when_it_comes() {
     assert_eq!(ask["settlement"]["outcome"], "accept");
 }
 
+#[tokio::test]
+async fn a_holder_that_gives_no_verdict_is_hung_up_on_and_asked_when_it_comes_back() {
+    let rig = rig_with(|settings| settings.timing.hang = std::time::Duration::from_millis(100)).await;
+    let rig = Arc::new(rig);
+    let token = rig.file.admin_token.clone();
+    let mut holder = rig.holder().await;
+    holder.opens(&ask("a")).await;
+    let answering = answering!(rig, token, "a", "Postgres");
+    holder.expect(action::RESPOND).await;
+    let unknown = within(answering).await.unwrap();
+    assert_eq!((unknown.status, unknown.code().as_str()), (StatusCode::GATEWAY_TIMEOUT, "VERDICT_UNKNOWN"));
+    while within(holder.receive()).await.is_some() {}
+    let (instance, secret) = holder.die();
+    let mut holder = rig.dial(&rig.file.holder_token).await;
+    holder.hello(Some((&instance, &secret))).await;
+    holder.snapshot(&[ask("a")], &[]).await;
+    holder.expect(action::VERDICT).await;
+}
+
 /// The stream breaks after the answer was written; the holder comes back and is asked what became of it.
 async fn cut_after_write() -> (Arc<Rig>, String, (String, String)) {
     let rig = Arc::new(rig().await);
