@@ -263,6 +263,7 @@ test("the keyboard alone: find, move, open, choose, write, submit, skip", async 
     await page.getByLabel("Why?").waitFor({ state: "detached" });
     assert.equal(answers(mock, "b").length, 0, "Escape never skips");
     await page.keyboard.press("s");
+    await page.waitForFunction(() => document.activeElement?.tagName === "INPUT");
     await page.keyboard.type("later");
     await still(page);
     await page.keyboard.press("Enter");
