@@ -1,5 +1,5 @@
 // The two ways out of a card: Skip on the left, Submit on the right, and between them what will be sent.
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Ask } from "../api/types.ts";
 import { destination } from "../model/host.ts";
 import type { Notice } from "../model/phase.ts";
@@ -102,7 +102,8 @@ function labels(ask: Ask, notice: Notice | null): { skip: string; submit: string
 function Why({ ask, said, guard, onSkip, onSkipping }: Props) {
   const [reason, setReason] = useState("");
   const field = useRef<HTMLInputElement>(null);
-  useEffect(() => field.current?.focus(), []);
+  // Before the next key press: what is typed right after `s` belongs here.
+  useLayoutEffect(() => field.current?.focus(), []);
   const id = `why-${ask.id}`;
   return (
     <div class="foot why">
