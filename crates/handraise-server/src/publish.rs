@@ -29,7 +29,8 @@ impl Inbox {
                 ask.id = ask.id,
                 ask.outcome = how.outcome.as_str(),
                 ask.provenance = how.provenance.as_str(),
-                ask.reason = how.reason,
+                // The reason of somebody's skip is their words; any other is a code.
+                ask.reason = how.reason.as_deref().filter(|_| how.submission_id.is_none()),
                 "an ask ended"
             );
         }
