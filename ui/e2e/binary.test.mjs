@@ -84,7 +84,11 @@ test("the link signs in, the demo's five forms are answered, the agent's turn go
   await picture(page, "real-typed-1280-light");
   await control(page, /Replicas/).fill("30");
   await control(page, /Who answers for it/).fill("first@example.com");
+  // Scrolled by the test, not by a person: to the page the card has moved (S40).
+  await page.getByText("Yes", { exact: true }).scrollIntoViewIfNeeded();
+  await still(page);
   await page.getByText("Yes", { exact: true }).click();
+  await page.getByText("6 of 6 answered").waitFor();
   await submit(page);
   await page.locator('[data-notice="invalid"]').waitFor();
   await page.waitForFunction(() => document.activeElement?.value === "30");

@@ -66,9 +66,14 @@ export function Card({ live, ask, boxed = false, focus = false, heading }: Props
 
   // A new verdict: what was fixed since the last one is no longer known to be right.
   useEffect(() => setFixed(new Set()), [submission]);
+  // Once for each verdict, when the card is open again: the event that opens it may come after the verdict, and the
+  // controls of a sent card take no focus.
+  const led = useRef<typeof submission>(undefined);
   useEffect(() => {
-    if (submission?.is === "invalid") focusFirst(root.current, submission.details[0]?.question_id);
-  }, [submission]);
+    if (!open || submission?.is !== "invalid" || led.current === submission) return;
+    led.current = submission;
+    focusFirst(root.current, submission.details[0]?.question_id);
+  }, [open, submission]);
   useEffect(() => {
     if (ask.settlement !== null) dropDraft(ask.id);
   }, [ask.id, ask.settlement]);
