@@ -15,6 +15,7 @@ const PLACES: &[Place] = &[
     Place { name: "handraise-api", layer: 1, may_use: &["handraise-core"] },
     Place { name: "handraise-config", layer: 1, may_use: &[] },
     Place { name: "handraise-acp", layer: 1, may_use: &["handraise-core", "handraise-api"] },
+    Place { name: "handraise-mcp", layer: 1, may_use: &["handraise-core"] },
     Place { name: "handraise-transport", layer: 2, may_use: &[] },
     Place { name: "handraise-store", layer: 2, may_use: &["handraise-core", "handraise-api"] },
     Place {
