@@ -16,4 +16,6 @@ pub mod words;
 
 pub use ask::{Answer, AskId, Choice, Constraints, Question, Submission, SubmissionId};
 pub use time::Moment;
-pub use words::{Companion, Kind, Mode, OnDeadline, Outcome, Provenance, Rail, Source, WireAction};
+pub use words::{
+    Companion, Declared, Era, Kind, Mode, OnDeadline, Outcome, Provenance, Rail, Source, WireAction,
+};

@@ -161,6 +161,52 @@ vocabulary! {
 }
 
 vocabulary! {
+    /// The protocol generation that an ask belongs to. Decided per request, never from headers.
+    Era {
+        /// MCP 2025-x: the server sends the question as a request of its own.
+        Push = "push",
+        /// MCP 2026-07-28: `input_required`, then a retry.
+        Mrtr = "mrtr",
+        /// A task of either MCP era.
+        Task = "task",
+        /// The Agent Client Protocol.
+        Acp = "acp",
+        /// `handraise ask`, the tool, a hook.
+        Local = "local",
+    }
+}
+
+vocabulary! {
+    /// What the caller of one request declared that it can be asked (mcp.md §2).
+    Declared {
+        /// Nothing, or something malformed.
+        None = "none",
+        /// An elicitation capability that names no mode, which means forms.
+        Bare = "bare",
+        /// Forms.
+        Form = "form",
+        /// Links only: a form must not be sent.
+        Url = "url",
+        /// Forms and links.
+        Both = "both",
+        /// Nothing is known about this caller. Never read as [`Declared::None`].
+        Unknown = "unknown",
+    }
+}
+
+impl Declared {
+    /// Whether the caller said that it takes forms. [`Declared::Unknown`] said nothing.
+    pub const fn takes_forms(self) -> bool {
+        matches!(self, Self::Bare | Self::Form | Self::Both)
+    }
+
+    /// Whether the caller said that it takes links.
+    pub const fn takes_links(self) -> bool {
+        matches!(self, Self::Url | Self::Both)
+    }
+}
+
+vocabulary! {
     /// What happens to an ask at its deadline.
     OnDeadline {
         /// It is declined.
@@ -194,6 +240,21 @@ mod tests {
         for source in Source::ALL {
             assert_eq!(source.as_str().parse(), Ok(*source));
         }
+        for era in Era::ALL {
+            assert_eq!(era.as_str().parse(), Ok(*era));
+        }
+        for declared in Declared::ALL {
+            assert_eq!(declared.as_str().parse(), Ok(*declared));
+        }
         assert_eq!("Accept".parse::<Outcome>(), Err(UnknownWord { vocabulary: "Outcome" }));
+    }
+
+    #[test]
+    fn what_is_unknown_is_neither_yes_nor_no() {
+        let forms: Vec<_> = Declared::ALL.iter().filter(|declared| declared.takes_forms()).collect();
+        assert_eq!(forms, [&Declared::Bare, &Declared::Form, &Declared::Both]);
+        let links: Vec<_> = Declared::ALL.iter().filter(|declared| declared.takes_links()).collect();
+        assert_eq!(links, [&Declared::Url, &Declared::Both]);
+        assert_ne!(Declared::Unknown, Declared::None);
     }
 }
