@@ -2,3 +2,19 @@
 //!
 //! Everything here is pure: frames, both clocks' readings and random bytes come in, frames and records come out. The
 //! gateway and the library drive the same code.
+//!
+//! - [`refusal`]: which results are a refusal that offers candidates, and what it offers.
+//! - [`question`]: those candidates as a question to the client, and the client's answer.
+//! - [`canonical`]: the canonical text of arguments, for what is bound to a call.
+//! - [`record`]: one line for every rail that was tried.
+
+pub mod canonical;
+pub mod pointer;
+pub mod question;
+pub mod record;
+pub mod refusal;
+
+mod now;
+mod visible;
+
+pub use now::Now;

@@ -1,0 +1,131 @@
+//! Reads a result against a rule.
+
+use serde_json::value::RawValue;
+
+use super::{Candidate, CandidatesTool, Rule};
+use crate::pointer::{self, Pointer};
+use crate::visible;
+
+/// The largest result that is read as a refusal, in bytes. A larger one passes through.
+pub const MAX_REFUSAL_BYTES: usize = 256 * 1024;
+/// The most candidates that are offered. A longer list passes through: a part of it would be another question.
+pub const MAX_CANDIDATES: usize = 1_000;
+/// The longest value of a candidate, in bytes. A candidate with a longer one makes the refusal pass through.
+pub const MAX_VALUE_BYTES: usize = 1_024;
+/// The longest title, in bytes; the value stands instead of a longer one.
+const MAX_TITLE_BYTES: usize = 2_048;
+
+/// What a result says, as documents in the order in which they are asked: the JSON in the text of its first content
+/// block, then `structuredContent`, then `_meta`.
+pub(super) struct Documents {
+    documents: Vec<Box<RawValue>>,
+}
+
+impl Documents {
+    /// `None` when the result is no JSON object, or no tool's own word: a question or a task of the server.
+    pub(super) fn of(result: &str) -> Option<Self> {
+        let whole: &RawValue = serde_json::from_str(result).ok()?;
+        let at = |member: &str| Pointer::members(&[member]).find(whole);
+        if !whole.get().starts_with('{') {
+            return None;
+        }
+        let is_complete =
+            at("resultType").is_none_or(|kind| pointer::string(kind).as_deref() == Some("complete"));
+        if !is_complete {
+            return None;
+        }
+        let documents =
+            [text(whole), at("structuredContent").map(ToOwned::to_owned), at("_meta").map(ToOwned::to_owned)];
+        Some(Self { documents: documents.into_iter().flatten().collect() })
+    }
+
+    /// What the refusal offers, when this is the rule's refusal and it offers a choice.
+    ///
+    /// The first document that has a code decides whether it is. Code and candidates stand in one document: a list from
+    /// elsewhere is not known to belong to the code.
+    pub(super) fn candidates(&self, rule: &Rule) -> Option<Vec<Candidate>> {
+        for document in &self.documents {
+            let Some(code) = rule.code_at.iter().find_map(|at| pointer::string(at.find(document)?)) else {
+                continue;
+            };
+            if code != rule.code() {
+                return None;
+            }
+            if let Some(list) = list_in(document, &rule.candidates_at) {
+                return choice(list, rule);
+            }
+        }
+        None
+    }
+}
+
+impl Rule {
+    /// Reads the result of the rule's [`CandidatesTool`]: what can be chosen now, one candidate or none included.
+    ///
+    /// `None` when it holds no such list, or one beyond the limits.
+    pub fn candidates_now(&self, result: &str) -> Option<Vec<Candidate>> {
+        let CandidatesTool { candidates_at, .. } = self.candidates_tool()?;
+        if result.len() > MAX_REFUSAL_BYTES {
+            return None;
+        }
+        let documents = Documents::of(result)?.documents;
+        let list = documents.iter().find_map(|document| list_in(document, candidates_at))?;
+        distinct(list, self)
+    }
+}
+
+/// The JSON in the text of the first content block.
+fn text(result: &RawValue) -> Option<Box<RawValue>> {
+    let block = Pointer::members(&["content", "0"]).find(result)?;
+    let kind = pointer::string(Pointer::members(&["type"]).find(block)?)?;
+    if kind != "text" {
+        return None;
+    }
+    let text = pointer::string(Pointer::members(&["text"]).find(block)?)?;
+    serde_json::from_str(&text).ok()
+}
+
+/// The first array that one of the paths leads to.
+fn list_in<'a>(document: &'a RawValue, paths: &[Pointer]) -> Option<&'a RawValue> {
+    paths.iter().filter_map(|at| at.find(document)).find(|value| value.get().starts_with('['))
+}
+
+/// At least two candidates, or no choice.
+fn choice(list: &RawValue, rule: &Rule) -> Option<Vec<Candidate>> {
+    distinct(list, rule).filter(|candidates| candidates.len() >= 2)
+}
+
+/// The candidates with distinct values; entries without a usable value are skipped.
+fn distinct(list: &RawValue, rule: &Rule) -> Option<Vec<Candidate>> {
+    let mut candidates = Vec::new();
+    let mut seen = std::collections::BTreeSet::new();
+    for item in pointer::items(list, MAX_CANDIDATES)? {
+        // An empty string is no choice: tools take it for an argument that was left out.
+        let value = rule.value.find(item).and_then(pointer::string).filter(|value| !value.is_empty());
+        let Some(value) = value else { continue };
+        if value.len() > MAX_VALUE_BYTES {
+            return None;
+        }
+        if seen.insert(value.clone()) {
+            candidates.push(Candidate { title: title(item, &value, rule), value, whole: item.to_owned() });
+        }
+    }
+    Some(candidates)
+}
+
+/// What a human reads for a candidate: the rule's title, or the value where a member is missing. Controls and what
+/// reorders text are made visible (S26).
+fn title(item: &RawValue, value: &str, rule: &Rule) -> String {
+    let filled = rule.title.fill(|member| plain(Pointer::members(&[member]).find(item)?));
+    let title = filled.filter(|title| !title.is_empty() && title.len() <= MAX_TITLE_BYTES);
+    visible::text(&title.unwrap_or_else(|| value.to_owned()))
+}
+
+/// A string, a number or a Boolean as text; a `null`, a list or an object counts as missing.
+fn plain(value: &RawValue) -> Option<String> {
+    match value.get().as_bytes().first()? {
+        b'"' => pointer::string(value),
+        b'{' | b'[' | b'n' => None,
+        _ => Some(value.get().to_owned()),
+    }
+}

@@ -1,0 +1,57 @@
+//! Foreign text that does nothing but appear (S26, S42).
+
+/// Whether a character may do something else than appear: controls, line and paragraph separators, and what reorders or
+/// hides what follows.
+pub(crate) fn is_hazardous(c: char) -> bool {
+    c.is_control()
+        || matches!(
+            c,
+            '\u{061C}' | '\u{200E}' | '\u{200F}' | '\u{2028}'..='\u{202E}' | '\u{2066}'..='\u{2069}' | '\u{FEFF}'
+        )
+}
+
+/// Text for a human, with hazardous characters written as `\u{202e}`.
+pub(crate) fn text(text: &str) -> String {
+    escape(text, |c| c.escape_unicode().to_string())
+}
+
+/// Compact JSON text for one line of a log, with hazardous characters written as `\u202e`: the same JSON.
+pub(crate) fn json(text: &str) -> String {
+    // What is hazardous lies in the Basic Multilingual Plane.
+    escape(text, |c| format!("\\u{:04x}", u32::from(c)))
+}
+
+fn escape(text: &str, written: impl Fn(char) -> String) -> String {
+    let mut shown = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(is_hazardous) {
+        let (plain, tail) = rest.split_at(at);
+        shown.push_str(plain);
+        let mut characters = tail.chars();
+        shown.extend(characters.next().map(&written));
+        rest = characters.as_str();
+    }
+    shown.push_str(rest);
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn s26_controls_and_bidi_are_made_visible() {
+        assert_eq!(
+            text("a\u{1b}[31m\u{9b}\u{7f}\u{202e}b é 😀\n"),
+            "a\\u{1b}[31m\\u{9b}\\u{7f}\\u{202e}b é 😀\\u{a}"
+        );
+    }
+
+    #[test]
+    fn s42_json_stays_the_same_json() {
+        let value = "\u{1b}\u{9b}\u{7f}\u{2028}\u{202e}\u{feff}é😀";
+        let shown = json(&serde_json::to_string(value).unwrap());
+        assert!(!shown.contains(is_hazardous), "{shown}");
+        assert_eq!(serde_json::from_str::<String>(&shown).unwrap(), value);
+    }
+}
