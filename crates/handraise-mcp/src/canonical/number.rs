@@ -63,16 +63,24 @@ pub(super) fn ecma(value: f64, out: &mut String) {
         out.push('0');
         return;
     }
-    let mut scientific = String::with_capacity(24);
-    // Writing to a String does not fail.
-    let _ = write!(scientific, "{:e}", value.abs());
     if value < 0.0 {
         out.push('-');
     }
+    let scientific = shortest(value.abs());
     let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
     let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();
     let exponent: i32 = exponent.parse().unwrap_or_default();
     place(&digits, exponent + 1, out);
+}
+
+/// The shortest digits that read back as the value, and of several the closest; of two that are equally close, the even
+/// ones. The standard library's are the shortest, but it takes the upper ones of such a pair.
+fn shortest(value: f64) -> String {
+    let shortest = format!("{value:e}");
+    let places = shortest.split('e').next().map_or(0, |mantissa| mantissa.len().saturating_sub(2));
+    let even = format!("{value:.places$e}");
+    // At a power of two, the closest digits of that length may belong to the next double below.
+    if even.parse() == Ok(value) { even } else { shortest }
 }
 
 /// Places the point `n` digits after the first, as ECMA-262 does.
