@@ -3,12 +3,18 @@
 //! Everything here is pure: frames, both clocks' readings and random bytes come in, frames and records come out. The
 //! gateway and the library drive the same code.
 //!
+//! - [`frame`]: one JSON-RPC frame, read where it stands.
+//! - [`envelope`]: the state of one client connection in front of one upstream.
 //! - [`refusal`]: which results are a refusal that offers candidates, and what it offers.
 //! - [`question`]: those candidates as a question to the client, and the client's answer.
 //! - [`canonical`]: the canonical text of arguments, for what is bound to a call.
 //! - [`record`]: one line for every rail that was tried.
 
+#![expect(dead_code, reason = "questions use what transparency does not")]
+
 pub mod canonical;
+pub mod envelope;
+pub mod frame;
 pub mod pointer;
 pub mod question;
 pub mod record;
@@ -17,4 +23,6 @@ pub mod refusal;
 mod now;
 mod visible;
 
+pub use envelope::{Caller, Envelope, EnvelopeConfig, Limits, Out, Process, Route};
+pub use frame::{ClientFrame, Id, Malformed, NoFrame, Problem, RequestId, ServerFrame};
 pub use now::Now;

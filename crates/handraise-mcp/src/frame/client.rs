@@ -1,0 +1,280 @@
+//! Reading what a client sends (S3): every frame, completely, before anything is forwarded.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use crate::frame::id::Id;
+use crate::frame::names::{Seen, folds_to, is_look_alike};
+use crate::frame::scan::{NotJson, Scanner};
+
+/// A frame of the client that may be forwarded: one JSON object whose envelope every parser reads the same.
+#[derive(Debug, Clone)]
+pub struct ClientFrame<'a> {
+    bytes: &'a [u8],
+    pub(crate) id: Option<Id<'a>>,
+    pub(crate) id_at: Range<usize>,
+    method: Option<Cow<'a, str>>,
+    pub(crate) params: Option<Params>,
+    is_response: bool,
+}
+
+/// Where the members stand that the envelope looks at. Ranges are of the frame.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Params {
+    pub(crate) at: Range<usize>,
+    pub(crate) name: Option<Member>,
+    pub(crate) arguments: Option<Member>,
+    pub(crate) task: Option<Member>,
+    pub(crate) meta: Option<Member>,
+    pub(crate) request_state: Option<Member>,
+    pub(crate) input_responses: Option<Member>,
+}
+
+/// A member of an object: where its key begins, and its value.
+#[derive(Debug, Clone)]
+pub(crate) struct Member {
+    pub(crate) key_at: usize,
+    pub(crate) value: Range<usize>,
+}
+
+/// A frame that is not forwarded, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Malformed {
+    /// The id as JSON text, where exactly one could be read.
+    pub id: Option<String>,
+    /// What is wrong.
+    pub problem: Problem,
+}
+
+/// Why a frame is not forwarded (S3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Problem {
+    /// Not JSON, not UTF-8, an array, or more than one value.
+    #[error("a frame is one JSON object")]
+    NotOneObject,
+    /// A key stands twice in the frame, in `params` or in `_meta`.
+    #[error("a key stands twice")]
+    DuplicateKey,
+    /// A key is an envelope key only after case folding or NUL trimming.
+    #[error("a key looks like another one")]
+    LookAlike,
+    /// The method is `tools/call` only after case folding or NUL trimming, or the tool's name holds a NUL.
+    #[error("a name looks like another one")]
+    LookAlikeName,
+    /// `params` of `tools/call` is no object.
+    #[error("params is an object")]
+    NoParams,
+}
+
+impl Malformed {
+    /// What the client is answered: -32600 under its id, or under `null`.
+    pub fn reply(&self) -> Vec<u8> {
+        let id = self.id.as_deref().unwrap_or("null");
+        crate::frame::reply::error(id, crate::frame::reply::INVALID_REQUEST, &self.problem.to_string(), None)
+    }
+}
+
+/// Methods whose params handraise reads, so that they must be read by every parser alike. `params` of others are
+/// nobody's business here.
+fn is_judged(method: &str) -> bool {
+    const METHODS: [&str; 5] =
+        ["initialize", "tools/call", "prompts/get", "resources/read", "notifications/cancelled"];
+    METHODS.contains(&method) || method.starts_with("tasks/")
+}
+
+/// The longest id that is echoed for a frame that is not forwarded, in bytes.
+const LONGEST_ECHO: usize = 1024;
+
+impl<'a> ClientFrame<'a> {
+    /// Reads a frame: one line of stdio without its end, or one HTTP body.
+    ///
+    /// # Errors
+    /// [`Malformed`]: what S3 does not let through.
+    pub fn read(bytes: &'a [u8]) -> Result<Self, Malformed> {
+        let mut reading = Reading::default();
+        let read = reading.frame(bytes);
+        let problem = match read {
+            Err(NotJson) => Some(Problem::NotOneObject),
+            Ok(()) => reading.problem(bytes),
+        };
+        let Reading { id, method, params, is_response, ids, .. } = reading;
+        let (id, id_at) = id.map_or((None, 0..0), |(id, at)| (id, at));
+        if let Some(problem) = problem {
+            let id = id.filter(|id| ids == 1 && id.raw().len() <= LONGEST_ECHO).map(|id| id.raw().to_owned());
+            return Err(Malformed { id, problem });
+        }
+        let params = params.filter(|params| !params.at.is_empty());
+        Ok(Self { bytes, id, id_at, method, params, is_response })
+    }
+
+    /// The frame's bytes.
+    pub fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// The frame's id, if it is a string or a number.
+    pub fn id(&self) -> Option<Id<'a>> {
+        self.id
+    }
+
+    /// The method, unescaped; responses have none.
+    pub fn method(&self) -> Option<&str> {
+        self.method.as_deref()
+    }
+
+    /// Whether the frame answers a request of the server.
+    pub fn is_response(&self) -> bool {
+        self.is_response && self.method.is_none()
+    }
+
+    /// The text of a range that has been scanned.
+    pub(crate) fn text(&self, range: Range<usize>) -> &'a str {
+        std::str::from_utf8(&self.bytes[range]).unwrap_or_default()
+    }
+
+    /// The JSON text of the first member of `params` with this name, whatever it is.
+    pub(crate) fn param_named(&self, name: &str) -> Option<&'a str> {
+        member_named(&self.bytes[self.params.as_ref()?.at.clone()], name)
+    }
+
+    /// The JSON text of a member of `params`.
+    pub(crate) fn param(&self, member: impl Fn(&Params) -> Option<&Member>) -> Option<&'a str> {
+        let member = self.params.as_ref().and_then(member)?;
+        Some(self.text(member.value.clone()))
+    }
+}
+
+/// The JSON text of the first member of an object with this name.
+pub(crate) fn member_named<'a>(object: &'a [u8], name: &str) -> Option<&'a str> {
+    let mut found = None;
+    let mut scanner = Scanner::new(object);
+    let read = scanner.object(|scanner, key, _| {
+        let value = scanner.value()?;
+        if found.is_none() && key.is(name) {
+            found = Some(value);
+        }
+        Ok(())
+    });
+    read.ok()?;
+    std::str::from_utf8(object.get(found?)?).ok()
+}
+
+/// What has been read of a frame so far.
+#[derive(Default)]
+struct Reading<'a> {
+    id: Option<(Option<Id<'a>>, Range<usize>)>,
+    ids: usize,
+    method: Option<Cow<'a, str>>,
+    /// An empty range: `params` is no object.
+    params: Option<Params>,
+    is_response: bool,
+    in_frame: Option<Problem>,
+    in_params: Option<Problem>,
+}
+
+impl<'a> Reading<'a> {
+    fn frame(&mut self, bytes: &'a [u8]) -> Result<(), NotJson> {
+        let mut scanner = Scanner::new(bytes);
+        let mut seen = Seen::default();
+        scanner.space();
+        scanner.object(|scanner, key, _| {
+            if !seen.note(key) {
+                self.in_frame.get_or_insert(Problem::DuplicateKey);
+            } else if is_look_alike(key) {
+                self.in_frame.get_or_insert(Problem::LookAlike);
+            }
+            match &*key.text() {
+                "id" => {
+                    self.ids += 1;
+                    let start = scanner.at();
+                    let id = Id::scan(scanner)?;
+                    self.id = Some((id, start..scanner.at()));
+                }
+                "method" if scanner.peek() == Some(b'"') => self.method = Some(scanner.string()?.text()),
+                "params" if scanner.peek() == Some(b'{') => self.params(scanner)?,
+                "params" => {
+                    scanner.value()?;
+                    self.params.get_or_insert_default();
+                }
+                "result" | "error" => {
+                    scanner.value()?;
+                    self.is_response = true;
+                }
+                _ => {
+                    scanner.value()?;
+                }
+            }
+            Ok(())
+        })?;
+        if scanner.is_at_end() { Ok(()) } else { Err(NotJson) }
+    }
+
+    fn params(&mut self, scanner: &mut Scanner<'a>) -> Result<(), NotJson> {
+        let mut params = Params::default();
+        let mut seen = Seen::default();
+        let start = scanner.at();
+        scanner.object(|scanner, key, key_at| {
+            if !seen.note(key) {
+                self.in_params.get_or_insert(Problem::DuplicateKey);
+            } else if is_look_alike(key) {
+                self.in_params.get_or_insert(Problem::LookAlike);
+            }
+            let name = key.text();
+            let value = if name == "_meta" && scanner.peek() == Some(b'{') {
+                let start = scanner.at();
+                let mut seen = Seen::default();
+                scanner.object(|scanner, key, _| {
+                    if !seen.note(key) {
+                        self.in_params.get_or_insert(Problem::DuplicateKey);
+                    }
+                    scanner.value().map(drop)
+                })?;
+                start..scanner.at()
+            } else {
+                scanner.value()?
+            };
+            let place = match &*name {
+                "name" => &mut params.name,
+                "arguments" => &mut params.arguments,
+                "task" => &mut params.task,
+                "_meta" => &mut params.meta,
+                "requestState" => &mut params.request_state,
+                "inputResponses" => &mut params.input_responses,
+                _ => return Ok(()),
+            };
+            *place = Some(Member { key_at, value });
+            Ok(())
+        })?;
+        params.at = start..scanner.at();
+        self.params = Some(params);
+        Ok(())
+    }
+
+    /// What is wrong with a frame that is one object.
+    fn problem(&self, bytes: &[u8]) -> Option<Problem> {
+        let method = self.method.as_deref().unwrap_or_default();
+        if self.in_frame.is_some() {
+            return self.in_frame;
+        }
+        if method != "tools/call" && folds_to(method, "tools/call") {
+            return Some(Problem::LookAlikeName);
+        }
+        if is_judged(method) && self.in_params.is_some() {
+            return self.in_params;
+        }
+        if method == "tools/call" {
+            let params = self.params.as_ref()?;
+            if params.at.is_empty() {
+                return Some(Problem::NoParams);
+            }
+            let name = params.name.as_ref().and_then(|name| bytes.get(name.value.clone()))?;
+            let name = Scanner::new(name).string().ok()?;
+            return name.text().contains('\0').then_some(Problem::LookAlikeName);
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+#[path = "client_tests.rs"]
+mod tests;
