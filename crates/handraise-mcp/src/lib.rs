@@ -8,6 +8,8 @@
 //! - [`refusal`]: which results are a refusal that offers candidates, and what it offers.
 //! - [`question`]: those candidates as a question to the client, and the client's answer.
 //! - [`canonical`]: the canonical text of arguments, for what is bound to a call.
+//! - [`seal`]: states that travel through the client and come back.
+//! - [`memory`]: what was declined on a connection.
 //! - [`record`]: one line for every rail that was tried.
 
 #![expect(dead_code, reason = "questions use what transparency does not")]
@@ -15,10 +17,12 @@
 pub mod canonical;
 pub mod envelope;
 pub mod frame;
+pub mod memory;
 pub mod pointer;
 pub mod question;
 pub mod record;
 pub mod refusal;
+pub mod seal;
 
 mod now;
 mod visible;

@@ -49,11 +49,14 @@ impl Candidate {
     ///
     /// False as well where one of the two has no canonical form.
     pub fn is_unchanged_in(&self, other: &Self) -> bool {
-        let canonical = |candidate: &Self| {
-            canonical::canonical(candidate.whole.get().as_bytes(), None, Dialect::Plain).ok()
-        };
-        matches!((canonical(self), canonical(other)), (Some(one), Some(two)) if one == two)
+        is_same(self.whole.get(), other.whole.get())
     }
+}
+
+/// Whether two texts are the same JSON value, and one that has a canonical form.
+pub(crate) fn is_same(one: &str, two: &str) -> bool {
+    let canonical = |text: &str| canonical::canonical(text.as_bytes(), None, Dialect::Plain).ok();
+    matches!((canonical(one), canonical(two)), (Some(one), Some(two)) if one == two)
 }
 
 /// What becomes of a preset or of a rule, by its name.
@@ -142,5 +145,7 @@ impl Rules {
     }
 }
 
+#[cfg(test)]
+pub(crate) mod testing;
 #[cfg(test)]
 mod tests;

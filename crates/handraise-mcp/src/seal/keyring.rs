@@ -1,0 +1,154 @@
+//! The keys that states are sealed with.
+
+use std::fmt;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use hkdf::Hkdf;
+use hmac::{Hmac, KeyInit as _};
+use sha2::Sha256;
+
+use super::Purpose;
+
+/// A MAC with its key in place.
+pub(super) type Keyed = Hmac<Sha256>;
+
+/// The fewest characters of a secret.
+pub const MIN_SECRET_CHARACTERS: usize = 32;
+
+/// The most keys of a ring.
+const MAX_KEYS: usize = 16;
+
+/// A key's id: that many bytes, as base64url of that length.
+pub(super) const ID_BYTES: usize = 6;
+pub(super) const ID_LENGTH: usize = 8;
+
+/// Keeps these keys apart from whatever else is derived from the same secret.
+const SALT: &[u8] = b"handraise state v1";
+
+/// One key or several: the first signs, all verify.
+#[derive(Clone)]
+pub struct Keyring {
+    signing: Key,
+    others: Vec<Key>,
+}
+
+/// The keys derived from one secret, one for each purpose.
+#[derive(Clone)]
+pub(super) struct Key {
+    id: String,
+    macs: [Keyed; Purpose::ALL.len()],
+}
+
+/// Why a text is no keyring. Names a key by its place, never by its value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum KeyringError {
+    /// Nothing between two commas, or nothing at all.
+    #[error("key {place} is empty: give keys of at least 32 characters, separated by single commas")]
+    Empty {
+        /// Which key, counted from 1.
+        place: usize,
+    },
+    /// The word for nothing of some language: a variable that was never set.
+    #[error("key {place} is the word \"{word}\": the variable that it comes from is not set")]
+    Word {
+        /// Which key, counted from 1.
+        place: usize,
+        /// The word.
+        word: &'static str,
+    },
+    /// `${…}`.
+    #[error("key {place} holds a ${{…}} that nothing has expanded")]
+    Unexpanded {
+        /// Which key, counted from 1.
+        place: usize,
+    },
+    /// Too few characters.
+    #[error("key {place} has {characters} characters: 32 are the fewest")]
+    Short {
+        /// Which key, counted from 1.
+        place: usize,
+        /// How many characters it has.
+        characters: usize,
+    },
+    /// Too many keys.
+    #[error("{count} keys are too many: 16 are the most")]
+    Many {
+        /// How many there are.
+        count: usize,
+    },
+}
+
+impl Keyring {
+    /// Reads `key[,key…]`; each key is trimmed.
+    pub fn parse(text: &str) -> Result<Self, KeyringError> {
+        let count = text.split(',').count();
+        if count > MAX_KEYS {
+            return Err(KeyringError::Many { count });
+        }
+        let mut keys = text.split(',').enumerate().map(|(index, member)| parse_key(member.trim(), index + 1));
+        let signing = keys.next().unwrap_or(Err(KeyringError::Empty { place: 1 }))?;
+        let others = keys.collect::<Result<_, _>>()?;
+        Ok(Self { signing, others })
+    }
+
+    /// A ring of one key, from 256 random bits.
+    pub fn single(secret: &[u8; 32]) -> Self {
+        Self { signing: Key::derive(secret), others: Vec::new() }
+    }
+
+    pub(super) fn signing(&self) -> &Key {
+        &self.signing
+    }
+
+    pub(super) fn named(&self, id: &str) -> Option<&Key> {
+        std::iter::once(&self.signing).chain(&self.others).find(|key| key.id == id)
+    }
+}
+
+/// Keys stay out of logs.
+impl fmt::Debug for Keyring {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Keyring({} keys)", 1 + self.others.len())
+    }
+}
+
+fn parse_key(member: &str, place: usize) -> Result<Key, KeyringError> {
+    if member.is_empty() {
+        return Err(KeyringError::Empty { place });
+    }
+    if let Some(word) = ["null", "undefined"].into_iter().find(|word| member.eq_ignore_ascii_case(word)) {
+        return Err(KeyringError::Word { place, word });
+    }
+    if member.split_once("${").is_some_and(|(_, rest)| rest.contains('}')) {
+        return Err(KeyringError::Unexpanded { place });
+    }
+    let characters = member.chars().count();
+    if characters < MIN_SECRET_CHARACTERS {
+        return Err(KeyringError::Short { place, characters });
+    }
+    Ok(Key::derive(member.as_bytes()))
+}
+
+impl Key {
+    fn derive(secret: &[u8]) -> Self {
+        let hkdf = Hkdf::<Sha256>::new(Some(SALT), secret);
+        let mut id = [0; ID_BYTES];
+        // HKDF fails for outputs over 8 KiB alone.
+        let _ = hkdf.expand(b"key id", &mut id);
+        let macs = Purpose::ALL.map(|purpose| {
+            let mut key = [0; 64];
+            let _ = hkdf.expand_multi_info(&[b"mac ", purpose.name().as_bytes()], &mut key);
+            Keyed::new(&key.into())
+        });
+        Self { id: URL_SAFE_NO_PAD.encode(id), macs }
+    }
+
+    pub(super) fn id(&self) -> &str {
+        &self.id
+    }
+
+    pub(super) fn mac(&self, purpose: Purpose) -> &Keyed {
+        &self.macs[purpose as usize]
+    }
+}
