@@ -5,6 +5,7 @@
 //!
 //! - [`frame`]: one JSON-RPC frame, read where it stands.
 //! - [`envelope`]: the state of one client connection in front of one upstream.
+//! - [`declared`]: who is behind a request, and what it can be asked with.
 //! - [`refusal`]: which results are a refusal that offers candidates, and what it offers.
 //! - [`question`]: those candidates as a question to the client, and the client's answer.
 //! - [`canonical`]: the canonical text of arguments, for what is bound to a call.
@@ -12,9 +13,8 @@
 //! - [`memory`]: what was declined on a connection.
 //! - [`record`]: one line for every rail that was tried.
 
-#![expect(dead_code, reason = "questions use what transparency does not")]
-
 pub mod canonical;
+pub mod declared;
 pub mod envelope;
 pub mod frame;
 pub mod memory;

@@ -23,18 +23,52 @@
 //!
 //! # What it does
 //!
-//! It knows which requests of the client are open, so that each of them is answered once, also when the upstream dies.
+//! - It knows which requests of the client are open, so that each is answered once, also when the upstream dies.
+//! - A call's result that is an ambiguous refusal becomes one question (mcp.md §3): pushed to a client that opened its
+//!   connection with `initialize` (§4), or handed back as `input_required` to a request that describes itself (§5). An
+//!   acceptance of an offered candidate runs the call again, once; everything else ends with the refusal, byte for byte.
+//! - No answer but the one to an open question of this connection runs anything. A cancelled call runs nothing more.
+//!
+//! # Decided here
+//!
+//! - Asks are `hr-ask-<16 hex>-<32 hex>`, requests of ours to the upstream `hr-run-<16 hex>-<n>`. The first part is drawn
+//!   per connection, so that gateways in a row tell their ids apart.
+//! - A call is not asked about when the upstream has asked the client anything itself while the call was open: two
+//!   gateways in a row ask once.
+//! - When the client's input ends, its open questions are withdrawn and the calls end with their refusals: a client that
+//!   wrote its calls and closed its side still reads their answers.
+//! - When the upstream dies, also a call whose question is open ends with the error: what was refused cannot run again.
+//! - A second request under an open id is forwarded, and neither is asked about; under the id of a call that is asked
+//!   about or runs again it is refused.
 
+mod ids;
+mod ledger;
+mod mrtr;
+mod open;
 mod process;
+mod progress;
+mod push;
+mod refused;
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::sync::Arc;
 
 use handraise_core::Moment;
+use handraise_core::words::{Era, Outcome, Provenance};
 
 use crate::Now;
-use crate::frame::reply::{self, INTERNAL};
-use crate::frame::{ById, ClientFrame, Id, RequestId, ServerFrame, Shape};
-
+use crate::declared::{self, Handshake, Party};
+use crate::envelope::ids::PrivateIds;
+use crate::envelope::mrtr::Carried;
+use crate::envelope::open::{Call, Open, Plain, Unkept};
+use crate::envelope::progress::Progress;
+use crate::frame::reply::{self, INTERNAL, INVALID_REQUEST};
+use crate::frame::splice::{Splice, quoted};
+use crate::frame::{
+    ById, ClientFrame, Id, Looks, RequestId, Scanner, ServerFrame, Shape, member_at, member_named,
+};
+use crate::memory::DeclineMemory;
 use crate::record::Record;
 
 pub use process::{EnvelopeConfig, Limits, Process};
@@ -79,83 +113,345 @@ pub enum Out {
 #[derive(Debug)]
 pub struct Envelope {
     process: Arc<Process>,
+    ids: PrivateIds,
+    handshake: Handshake,
     open: ById<Open>,
+    /// Our open questions: which call each belongs to.
+    asks: BTreeMap<String, RequestId>,
+    deadlines: BTreeSet<(Moment, String)>,
+    /// Our requests to the upstream: which call each belongs to.
+    ours: BTreeMap<String, RequestId>,
+    declined: DeclineMemory,
+    progress: Progress,
+    /// Questions that the upstream asked the client by itself.
+    upstream_asks: u64,
+    client_is_closed: bool,
     /// How the upstream ended.
     ended: Option<String>,
 }
 
-/// A request of the client that has no answer yet.
-#[derive(Debug)]
-struct Open {
-    id: RequestId,
-}
-
 impl Envelope {
     /// A connection on which nothing has happened. `seed` is fresh randomness: ids are derived from it.
-    pub fn new(process: Arc<Process>, _seed: [u8; 32]) -> Self {
-        Self { process, open: ById::default(), ended: None }
+    pub fn new(process: Arc<Process>, seed: [u8; 32]) -> Self {
+        Self {
+            process,
+            ids: PrivateIds::new(seed),
+            handshake: Handshake::default(),
+            open: ById::default(),
+            asks: BTreeMap::new(),
+            deadlines: BTreeSet::new(),
+            ours: BTreeMap::new(),
+            declined: DeclineMemory::default(),
+            progress: Progress::default(),
+            upstream_asks: 0,
+            client_is_closed: false,
+            ended: None,
+        }
     }
 
     /// Takes a frame of the client.
     pub fn client_frame(
         &mut self,
         frame: &ClientFrame<'_>,
-        _caller: &Arc<Caller>,
-        _now: Now,
+        caller: &Arc<Caller>,
+        now: Now,
         out: &mut Vec<Out>,
     ) -> Route {
+        self.tick(now, out);
         match (frame.method(), frame.id()) {
-            (Some(_), Some(id)) => self.request(id, out),
-            (Some("notifications/cancelled"), None) => self.cancelled(frame),
+            (Some(method), Some(id)) => self.request(frame, method, id, caller, now, out),
+            (Some("notifications/cancelled"), None) => self.client_cancelled(frame, now, out),
+            (None, Some(id)) if frame.is_response() => self.client_response(frame, id, now, out),
             _ => Route::Forward,
         }
     }
 
-    fn request(&mut self, id: Id<'_>, out: &mut Vec<Out>) -> Route {
-        if let Some(status) = &self.ended {
-            out.push(refused(id.to_owned(), &ended_message(status)));
+    fn request(
+        &mut self,
+        frame: &ClientFrame<'_>,
+        method: &str,
+        id: Id<'_>,
+        caller: &Arc<Caller>,
+        now: Now,
+        out: &mut Vec<Out>,
+    ) -> Route {
+        if let Some(refused) = self.refusal_to_forward(id) {
+            out.push(refused);
             return Route::Consumed;
         }
-        if self.open.len() >= self.process.config.limits.open_requests {
-            out.push(refused(id.to_owned(), "too many requests of this client are open"));
-            return Route::Consumed;
+        let is_modern = declared::is_modern(frame);
+        match self.carried_state(frame, method, is_modern, caller, now) {
+            Carried::Nothing => {}
+            Carried::Ours(state) => return self.retry(frame, id, *state, now, out),
+            Carried::Refused(reason) => return self.refuse_state(frame, id, reason, out),
         }
-        self.open.insert(id, Open { id: id.to_owned() });
+        if self.open.is_empty() {
+            self.progress.clear();
+        }
+        let open = if method == "tools/call" {
+            let call = Call::keep(&self.process, frame, caller, now.boot, self.upstream_asks);
+            call.map_or_else(|| self.unkept(frame, id), Open::Called)
+        } else {
+            if method == "initialize" {
+                self.handshake.requested(frame);
+            }
+            Open::Plain(Plain {
+                id: id.to_owned(),
+                is_initialize: method == "initialize",
+                is_legacy: !is_modern,
+                unkept: None,
+            })
+        };
+        // A client that uses an id twice gets both answers, and no question: whose is the first one?
+        if let Some(Open::Called(call)) = self.open.insert(id, open)
+            && let Some(again) = self.open.get_mut(id)
+        {
+            self.progress.forget(call.progress_token());
+            *again = Open::Plain(Plain {
+                id: id.to_owned(),
+                is_initialize: false,
+                is_legacy: !is_modern,
+                unkept: None,
+            });
+        }
         Route::Forward
+    }
+
+    /// Why a request goes no further, as an answer to it.
+    fn refusal_to_forward(&self, id: Id<'_>) -> Option<Out> {
+        if let Some(status) = &self.ended {
+            return Some(failed(id.to_owned(), INTERNAL, &ended_message(status)));
+        }
+        if let Some(Open::Asking(_) | Open::Rerun(_) | Open::Checking(_)) = self.open.get(id) {
+            return Some(failed(id.to_owned(), INVALID_REQUEST, "an open request has this id"));
+        }
+        (self.open.len() >= self.process.config.limits.open_requests)
+            .then(|| failed(id.to_owned(), INTERNAL, "too many requests of this client are open"))
+    }
+
+    fn unkept(&self, frame: &ClientFrame<'_>, id: Id<'_>) -> Open {
+        let party = self.party(frame);
+        let is_legacy = party.era == Era::Push;
+        let unkept = Some(Box::new(Unkept::new(frame, party, &self.process.config.rules)));
+        Open::Plain(Plain { id: id.to_owned(), is_initialize: false, is_legacy, unkept })
+    }
+
+    /// Who is behind a request: what it says itself, else what its connection said.
+    fn party(&self, frame: &ClientFrame<'_>) -> Party {
+        declared::modern(frame).unwrap_or_else(|| self.handshake.party())
     }
 
     /// Takes a cancellation. One that names no open request is late, and means nothing to us.
-    fn cancelled(&mut self, frame: &ClientFrame<'_>) -> Route {
-        if let Some(id) = frame.param_named("requestId").and_then(Id::parse) {
-            self.open.remove(id);
+    fn client_cancelled(&mut self, frame: &ClientFrame<'_>, now: Now, out: &mut Vec<Out>) -> Route {
+        let params = frame.params.as_ref().map_or(0..0, |params| params.at.clone());
+        let text = frame.text(params.clone());
+        let Some(at) = member_at(text, "requestId") else { return Route::Forward };
+        let Some(id) = Id::parse(&text[at.clone()]) else { return Route::Forward };
+        if id.text().is_some_and(|id| self.ids.is_private(&id)) {
+            // Our ids are nobody's to cancel, and the upstream learns none of the client's side.
+            return Route::Consumed;
         }
-        Route::Forward
+        match self.open.remove(id) {
+            Some(Open::Asking(asking)) => {
+                self.withdraw(
+                    &asking,
+                    "the call was cancelled",
+                    "call-cancelled",
+                    Provenance::Client,
+                    now,
+                    out,
+                );
+                Route::Consumed
+            }
+            Some(Open::Rerun(rerun)) => {
+                self.progress.ran_again(rerun.call.progress_token());
+                self.cancel_ours(frame, params.start + at.start..params.start + at.end, &rerun.id, out)
+            }
+            Some(Open::Checking(checking)) => {
+                self.deadlines.remove(&(checking.deadline, checking.ours.clone()));
+                out.push(checking.retry.record(Outcome::Withdrawn, Some("call-cancelled")));
+                self.cancel_ours(frame, params.start + at.start..params.start + at.end, &checking.ours, out)
+            }
+            Some(Open::Called(call)) => {
+                self.progress.forget(call.progress_token());
+                Route::Forward
+            }
+            Some(Open::Plain(_)) | None => Route::Forward,
+        }
+    }
+
+    /// The client's cancellation, of the request that stands for its call at the upstream.
+    fn cancel_ours(
+        &mut self,
+        frame: &ClientFrame<'_>,
+        at: Range<usize>,
+        ours: &str,
+        out: &mut Vec<Out>,
+    ) -> Route {
+        self.ours.remove(ours);
+        let mut splice = Splice::default();
+        splice.replace(at, quoted(ours));
+        out.push(Out::ToUpstream(splice.apply(frame.bytes())));
+        Route::Consumed
     }
 
     /// Takes a frame of the upstream.
-    pub fn upstream_frame(&mut self, frame: &ServerFrame<'_>, _now: Now, _out: &mut Vec<Out>) -> Route {
-        if let Shape::Response { id, .. } = &frame.shape {
-            self.open.remove(*id);
+    pub fn upstream_frame(&mut self, frame: &ServerFrame<'_>, now: Now, out: &mut Vec<Out>) -> Route {
+        self.tick(now, out);
+        match &frame.shape {
+            Shape::Response { id, id_at } => match self.open.remove(*id) {
+                Some(open) => self.upstream_response(frame, *id, open, now, out),
+                None => self.private_response(frame, *id, id_at.clone(), out),
+            },
+            Shape::Request { id, method } => {
+                if id.text().is_some_and(|id| self.ids.is_ask(&id)) {
+                    let message = "the id is in a name space that is not the server's";
+                    out.push(Out::ToUpstream(reply::error(id.raw(), INVALID_REQUEST, message, None)));
+                    return Route::Consumed;
+                }
+                if method == "elicitation/create" {
+                    self.upstream_asks += 1;
+                }
+                Route::Forward
+            }
+            Shape::Notification { method, params } => match &**method {
+                "notifications/progress" if !self.progress.passes(frame.text(params.clone())) => {
+                    Route::Consumed
+                }
+                "notifications/cancelled" => self.upstream_cancelled(frame, params.clone(), out),
+                _ => Route::Forward,
+            },
+            Shape::Other => Route::Forward,
         }
-        Route::Forward
+    }
+
+    /// Takes the upstream's answer to a request that is open.
+    fn upstream_response(
+        &mut self,
+        frame: &ServerFrame<'_>,
+        id: Id<'_>,
+        open: Open,
+        now: Now,
+        out: &mut Vec<Out>,
+    ) -> Route {
+        match open {
+            Open::Called(call) => {
+                if frame.looks == Looks::default() {
+                    self.progress.forget(call.progress_token());
+                    return Route::Forward;
+                }
+                self.call_result(call, frame, now, out)
+            }
+            Open::Plain(plain) => {
+                if plain.is_initialize
+                    && let Some(result) = frame.result()
+                {
+                    self.handshake.negotiated(result);
+                }
+                if plain.is_legacy && is_question(frame) {
+                    out.push(unasked_question(plain.id));
+                    return Route::Consumed;
+                }
+                self.note_passed_on(frame);
+                self.unkept_result(plain, frame, out);
+                Route::Forward
+            }
+            // The answer has been here already: the client gets one.
+            held @ (Open::Asking(_) | Open::Rerun(_) | Open::Checking(_)) => {
+                self.open.insert(id, held);
+                Route::Consumed
+            }
+        }
+    }
+
+    /// Takes an answer that belongs to none of the client's requests: to a call that we ran again, or to one that was
+    /// cancelled meanwhile.
+    fn private_response(
+        &mut self,
+        frame: &ServerFrame<'_>,
+        id: Id<'_>,
+        id_at: Range<usize>,
+        out: &mut Vec<Out>,
+    ) -> Route {
+        let Some(private) = id.text().filter(|id| self.ids.is_request(id)) else { return Route::Forward };
+        let Some(call) = self.ours.remove(&*private) else { return Route::Consumed };
+        match self.open.remove(call.borrow()) {
+            Some(Open::Rerun(rerun)) => {
+                self.progress.ran_again(rerun.call.progress_token());
+                if is_question(frame) {
+                    out.push(unasked_question(call));
+                } else {
+                    let mut splice = Splice::default();
+                    splice.replace(id_at, call.raw());
+                    out.push(Out::ToClient { for_call: Some(call), frame: splice.apply(frame.bytes()) });
+                }
+            }
+            Some(Open::Checking(checking)) => self.checked(&checking, frame.result(), out),
+            Some(Open::Plain(_) | Open::Called(_) | Open::Asking(_)) | None => {}
+        }
+        Route::Consumed
+    }
+
+    /// Takes a cancellation by the upstream: of a question of its own, or, in the modern era, of a subscription.
+    fn upstream_cancelled(
+        &mut self,
+        frame: &ServerFrame<'_>,
+        params: Range<usize>,
+        out: &mut Vec<Out>,
+    ) -> Route {
+        let text = frame.text(params.clone());
+        let Some(at) = member_at(text, "requestId") else { return Route::Forward };
+        let Some(id) = Id::parse(&text[at.clone()]).and_then(Id::text) else { return Route::Forward };
+        if let Some(call) = self.ours.get(&*id) {
+            let mut splice = Splice::default();
+            splice.replace(params.start + at.start..params.start + at.end, call.raw());
+            out.push(Out::ToClient { for_call: Some(call.clone()), frame: splice.apply(frame.bytes()) });
+            return Route::Consumed;
+        }
+        if self.ids.is_private(&id) { Route::Consumed } else { Route::Forward }
     }
 
     /// Takes the time: settles what has waited long enough.
-    pub fn tick(&mut self, _now: Now, _out: &mut Vec<Out>) {}
+    pub fn tick(&mut self, now: Now, out: &mut Vec<Out>) {
+        while self.deadlines.first().is_some_and(|(deadline, _)| *deadline <= now.boot) {
+            let Some((_, ask)) = self.deadlines.pop_first() else { return };
+            self.timed_out(&ask, now, out);
+        }
+    }
 
     /// When [`Self::tick`] is due. It may change with every input.
     pub fn next_deadline(&self) -> Option<Moment> {
-        None
+        self.deadlines.first().map(|(deadline, _)| *deadline)
     }
 
-    /// The client sends nothing more. Open requests stay open: their answers may still be delivered.
-    pub fn client_closed(&mut self, _now: Now, _out: &mut Vec<Out>) {}
+    /// The client sends nothing more. Nobody can answer our questions, so their calls end with the refusal; other open
+    /// requests stay open, because their answers may still be delivered.
+    pub fn client_closed(&mut self, now: Now, out: &mut Vec<Out>) {
+        self.client_is_closed = true;
+        let asks: Vec<RequestId> = self.asks.values().cloned().collect();
+        for call in asks {
+            if let Some(Open::Asking(asking)) = self.open.remove(call.borrow()) {
+                self.withdraw(&asking, "the client is gone", "client-closed", Provenance::System, now, out);
+                let frame = asking.refusal.bytes().to_vec();
+                out.push(Out::ToClient { for_call: Some(call), frame });
+            }
+        }
+    }
 
     /// The upstream is gone: every open request is answered with an error that names `status`, and so is every later
     /// one. `status` is shown to the client: it says how the process ended, and nothing that the process wrote (S33).
-    pub fn upstream_ended(&mut self, status: &str, _now: Now, out: &mut Vec<Out>) {
+    pub fn upstream_ended(&mut self, status: &str, now: Now, out: &mut Vec<Out>) {
         let message = ended_message(status);
-        out.extend(self.open.take().map(|open| refused(open.id, &message)));
+        let open: Vec<Open> = self.open.take().collect();
+        for open in open {
+            if let Open::Asking(asking) = &open {
+                self.withdraw(asking, "the server ended", "server-ended", Provenance::System, now, out);
+            }
+            out.extend(open.id().map(|id| failed(id.to_owned(), INTERNAL, &message)));
+        }
+        self.ours.clear();
+        self.deadlines.clear();
+        self.progress.clear();
         self.ended = Some(status.to_owned());
     }
 
@@ -169,9 +465,23 @@ fn ended_message(status: &str) -> String {
     format!("the MCP server ended: {status}")
 }
 
-fn refused(id: RequestId, message: &str) -> Out {
-    let frame = reply::error(id.raw(), INTERNAL, message, None);
+fn failed(id: RequestId, code: i32, message: &str) -> Out {
+    let frame = reply::error(id.raw(), code, message, None);
     Out::ToClient { for_call: Some(id), frame }
+}
+
+/// Whether a response is `input_required`, which no session of the push era understands.
+fn is_question(frame: &ServerFrame<'_>) -> bool {
+    let kind = || {
+        member_named(frame.result()?, "resultType")
+            .and_then(|kind| Scanner::new(kind.as_bytes()).string().ok())
+    };
+    frame.looks.question && kind().is_some_and(|kind| kind.is("input_required"))
+}
+
+/// What the client gets instead: several clients show `input_required` as an empty result.
+fn unasked_question(id: RequestId) -> Out {
+    failed(id, INTERNAL, "the server asked in a way that this session does not know (input_required)")
 }
 
 #[cfg(test)]

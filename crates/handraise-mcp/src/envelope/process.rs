@@ -1,14 +1,26 @@
 //! What all connections of one process share: settings, the switch, and the bytes in flight.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::frame::{NoFrame, ServerFrame};
-use crate::refusal::Rules;
+use handraise_core::Moment;
+use memchr::memmem;
 
-/// Settings of the envelope. All have the contract's defaults.
+use crate::envelope::ledger::{PassedOn, Spent};
+use crate::frame::{Looks, NoFrame, ServerFrame};
+use crate::refusal::Rules;
+use crate::seal::{ClockId, Keyring};
+
+/// Settings of the envelope.
 #[derive(Debug, Clone)]
 pub struct EnvelopeConfig {
+    /// What states say that they are about (S22): the same for the same upstream in every replica and after a restart.
+    pub upstream: String,
+    /// What states are sealed with.
+    pub keyring: Keyring,
+    /// Which clock [`Now::boot`](crate::Now::boot) is from.
+    pub clock: ClockId,
     /// Which refusals become questions.
     pub rules: Rules,
     /// How long a pushed question may wait, counted from the arrival of its call (`HANDRAISE_ASK_TIMEOUT_MS`).
@@ -19,9 +31,13 @@ pub struct EnvelopeConfig {
     pub limits: Limits,
 }
 
-impl Default for EnvelopeConfig {
-    fn default() -> Self {
+impl EnvelopeConfig {
+    /// The contract's defaults: the preset refusals, 20 s, 400 ms.
+    pub fn new(upstream: String, keyring: Keyring, clock: ClockId) -> Self {
         Self {
+            upstream,
+            keyring,
+            clock,
             rules: Rules::presets(),
             ask_timeout: Duration::from_secs(20),
             min_human: Duration::from_millis(400),
@@ -52,12 +68,20 @@ pub struct Process {
     pub(super) config: EnvelopeConfig,
     asks: AtomicBool,
     bytes: AtomicU64,
+    spent: Mutex<Spent>,
+    passed_on: Mutex<PassedOn>,
 }
 
 impl Process {
     /// A process without connections, which asks.
     pub fn new(config: EnvelopeConfig) -> Self {
-        Self { config, asks: AtomicBool::new(true), bytes: AtomicU64::new(0) }
+        Self {
+            config,
+            asks: AtomicBool::new(true),
+            bytes: AtomicU64::new(0),
+            spent: Mutex::default(),
+            passed_on: Mutex::default(),
+        }
     }
 
     /// Switches the questions that handraise adds on or off. Calls read it when their result arrives.
@@ -80,22 +104,50 @@ impl Process {
     /// # Errors
     /// [`NoFrame`]: the line is noise.
     pub fn read_server_frame<'a>(&self, bytes: &'a [u8]) -> Result<ServerFrame<'a>, NoFrame> {
-        ServerFrame::read(bytes, |bytes| self.config.rules.may_match(bytes))
+        ServerFrame::read(bytes, |bytes| Looks {
+            refusal: self.config.rules.may_match(bytes),
+            question: memmem::find(bytes, b"input_required").is_some(),
+        })
     }
 
-    /// Makes room for `bytes`; false when there is none.
-    pub(super) fn reserve(&self, bytes: usize) -> bool {
-        let bytes = bytes as u64;
-        let reserved = self.bytes.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
-        if reserved > self.config.limits.bytes_in_flight {
-            self.bytes.fetch_sub(bytes, Ordering::Relaxed);
-            return false;
-        }
-        true
+    /// Spends a state; false when it was spent before.
+    pub(super) fn spend(&self, nonce: [u8; 16], now: Moment) -> bool {
+        lock(&self.spent).claim(nonce, now)
     }
 
-    /// Gives room back.
-    pub(super) fn release(&self, bytes: usize) {
-        self.bytes.fetch_sub(bytes as u64, Ordering::Relaxed);
+    /// Takes note of a state of the upstream that looks like ours.
+    pub(super) fn pass_on(&self, state: &str) {
+        lock(&self.passed_on).note(state);
+    }
+
+    /// Whether a state that looks like ours is the upstream's.
+    pub(super) fn has_passed_on(&self, state: &str) -> bool {
+        lock(&self.passed_on).contains(state)
+    }
+
+    /// Makes room for `bytes`, for as long as what is returned lives; `None` when there is none.
+    pub(super) fn reserve(process: &Arc<Self>, bytes: usize) -> Option<Reserved> {
+        let added = bytes as u64;
+        let reserved = process.bytes.fetch_add(added, Ordering::Relaxed).saturating_add(added);
+        let room = Reserved { process: Arc::clone(process), bytes: added };
+        (reserved <= process.config.limits.bytes_in_flight).then_some(room)
+    }
+}
+
+/// Ledgers are whole after every step, so a panic elsewhere leaves nothing half done.
+fn lock<T>(ledger: &Mutex<T>) -> MutexGuard<'_, T> {
+    ledger.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Room for bytes in flight.
+#[derive(Debug)]
+pub(super) struct Reserved {
+    process: Arc<Process>,
+    bytes: u64,
+}
+
+impl Drop for Reserved {
+    fn drop(&mut self) {
+        self.process.bytes.fetch_sub(self.bytes, Ordering::Relaxed);
     }
 }

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::frame::id::Id;
+use crate::frame::member::member_named;
 use crate::frame::names::{Seen, folds_to, is_look_alike};
 use crate::frame::scan::{NotJson, Scanner};
 
@@ -15,26 +16,28 @@ pub struct ClientFrame<'a> {
     pub(crate) id_at: Range<usize>,
     method: Option<Cow<'a, str>>,
     pub(crate) params: Option<Params>,
-    is_response: bool,
+    pub(crate) answer: Option<Answered>,
 }
 
-/// Where the members stand that the envelope looks at. Ranges are of the frame.
+/// What a response says, as ranges of the frame.
+#[derive(Debug, Clone)]
+pub(crate) enum Answered {
+    Result(Range<usize>),
+    Error(Range<usize>),
+    /// Both, which no JSON-RPC response has.
+    Both,
+}
+
+/// Where the values of the members stand that the envelope looks at. Ranges are of the frame.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Params {
     pub(crate) at: Range<usize>,
-    pub(crate) name: Option<Member>,
-    pub(crate) arguments: Option<Member>,
-    pub(crate) task: Option<Member>,
-    pub(crate) meta: Option<Member>,
-    pub(crate) request_state: Option<Member>,
-    pub(crate) input_responses: Option<Member>,
-}
-
-/// A member of an object: where its key begins, and its value.
-#[derive(Debug, Clone)]
-pub(crate) struct Member {
-    pub(crate) key_at: usize,
-    pub(crate) value: Range<usize>,
+    pub(crate) name: Option<Range<usize>>,
+    pub(crate) arguments: Option<Range<usize>>,
+    pub(crate) task: Option<Range<usize>>,
+    pub(crate) meta: Option<Range<usize>>,
+    pub(crate) request_state: Option<Range<usize>>,
+    pub(crate) input_responses: Option<Range<usize>>,
 }
 
 /// A frame that is not forwarded, and why.
@@ -97,14 +100,14 @@ impl<'a> ClientFrame<'a> {
             Err(NotJson) => Some(Problem::NotOneObject),
             Ok(()) => reading.problem(bytes),
         };
-        let Reading { id, method, params, is_response, ids, .. } = reading;
+        let Reading { id, method, params, answer, ids, .. } = reading;
         let (id, id_at) = id.map_or((None, 0..0), |(id, at)| (id, at));
         if let Some(problem) = problem {
             let id = id.filter(|id| ids == 1 && id.raw().len() <= LONGEST_ECHO).map(|id| id.raw().to_owned());
             return Err(Malformed { id, problem });
         }
         let params = params.filter(|params| !params.at.is_empty());
-        Ok(Self { bytes, id, id_at, method, params, is_response })
+        Ok(Self { bytes, id, id_at, method, params, answer })
     }
 
     /// The frame's bytes.
@@ -124,7 +127,7 @@ impl<'a> ClientFrame<'a> {
 
     /// Whether the frame answers a request of the server.
     pub fn is_response(&self) -> bool {
-        self.is_response && self.method.is_none()
+        self.answer.is_some() && self.method.is_none()
     }
 
     /// The text of a range that has been scanned.
@@ -134,29 +137,13 @@ impl<'a> ClientFrame<'a> {
 
     /// The JSON text of the first member of `params` with this name, whatever it is.
     pub(crate) fn param_named(&self, name: &str) -> Option<&'a str> {
-        member_named(&self.bytes[self.params.as_ref()?.at.clone()], name)
+        member_named(self.text(self.params.as_ref()?.at.clone()), name)
     }
 
     /// The JSON text of a member of `params`.
-    pub(crate) fn param(&self, member: impl Fn(&Params) -> Option<&Member>) -> Option<&'a str> {
-        let member = self.params.as_ref().and_then(member)?;
-        Some(self.text(member.value.clone()))
+    pub(crate) fn param(&self, member: impl Fn(&Params) -> Option<&Range<usize>>) -> Option<&'a str> {
+        Some(self.text(self.params.as_ref().and_then(member)?.clone()))
     }
-}
-
-/// The JSON text of the first member of an object with this name.
-pub(crate) fn member_named<'a>(object: &'a [u8], name: &str) -> Option<&'a str> {
-    let mut found = None;
-    let mut scanner = Scanner::new(object);
-    let read = scanner.object(|scanner, key, _| {
-        let value = scanner.value()?;
-        if found.is_none() && key.is(name) {
-            found = Some(value);
-        }
-        Ok(())
-    });
-    read.ok()?;
-    std::str::from_utf8(object.get(found?)?).ok()
 }
 
 /// What has been read of a frame so far.
@@ -167,7 +154,7 @@ struct Reading<'a> {
     method: Option<Cow<'a, str>>,
     /// An empty range: `params` is no object.
     params: Option<Params>,
-    is_response: bool,
+    answer: Option<Answered>,
     in_frame: Option<Problem>,
     in_params: Option<Problem>,
 }
@@ -196,9 +183,14 @@ impl<'a> Reading<'a> {
                     scanner.value()?;
                     self.params.get_or_insert_default();
                 }
-                "result" | "error" => {
-                    scanner.value()?;
-                    self.is_response = true;
+                "result" => {
+                    let result = scanner.value()?;
+                    self.answer =
+                        Some(self.answer.take().map_or(Answered::Result(result), |_| Answered::Both));
+                }
+                "error" => {
+                    let error = scanner.value()?;
+                    self.answer = Some(self.answer.take().map_or(Answered::Error(error), |_| Answered::Both));
                 }
                 _ => {
                     scanner.value()?;
@@ -213,7 +205,7 @@ impl<'a> Reading<'a> {
         let mut params = Params::default();
         let mut seen = Seen::default();
         let start = scanner.at();
-        scanner.object(|scanner, key, key_at| {
+        scanner.object(|scanner, key, _| {
             if !seen.note(key) {
                 self.in_params.get_or_insert(Problem::DuplicateKey);
             } else if is_look_alike(key) {
@@ -242,7 +234,7 @@ impl<'a> Reading<'a> {
                 "inputResponses" => &mut params.input_responses,
                 _ => return Ok(()),
             };
-            *place = Some(Member { key_at, value });
+            *place = Some(value);
             Ok(())
         })?;
         params.at = start..scanner.at();
@@ -267,7 +259,7 @@ impl<'a> Reading<'a> {
             if params.at.is_empty() {
                 return Some(Problem::NoParams);
             }
-            let name = params.name.as_ref().and_then(|name| bytes.get(name.value.clone()))?;
+            let name = params.name.as_ref().and_then(|name| bytes.get(name.clone()))?;
             let name = Scanner::new(name).string().ok()?;
             return name.text().contains('\0').then_some(Problem::LookAlikeName);
         }

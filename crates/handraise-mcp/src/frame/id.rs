@@ -160,10 +160,6 @@ impl<T> ById<T> {
         }
     }
 
-    pub(crate) fn values_mut(&mut self) -> impl Iterator<Item = &mut T> {
-        self.integers.values_mut().chain(self.texts.values_mut())
-    }
-
     /// Empties the map.
     pub(crate) fn take(&mut self) -> impl Iterator<Item = T> + use<T> {
         let Self { integers, texts } = std::mem::take(self);

@@ -5,6 +5,7 @@
 
 mod client;
 mod id;
+mod member;
 mod names;
 pub(crate) mod reply;
 mod scan;
@@ -13,7 +14,10 @@ pub(crate) mod splice;
 
 pub use client::{ClientFrame, Malformed, Problem};
 pub use id::{Id, RequestId};
-pub use server::{NoFrame, ServerFrame};
+pub use server::{Looks, NoFrame, ServerFrame};
 
+pub(crate) use client::Answered;
 pub(crate) use id::ById;
+pub(crate) use member::{member_at, member_named, members_named};
+pub(crate) use scan::{Quoted, Scanner};
 pub(crate) use server::Shape;

@@ -11,7 +11,17 @@ use crate::frame::scan::{NotJson, Scanner};
 pub struct ServerFrame<'a> {
     bytes: &'a [u8],
     pub(crate) shape: Shape<'a>,
-    pub(crate) looks_like_refusal: bool,
+    pub(crate) looks: Looks,
+}
+
+/// What the bytes of a response look like. A test on bytes may be wrong in one direction only: what it denies is not
+/// there.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Looks {
+    /// It may be a refusal that becomes a question.
+    pub refusal: bool,
+    /// It may be a question of the server's own (`input_required`).
+    pub question: bool,
 }
 
 /// What a server's frame is.
@@ -19,8 +29,8 @@ pub struct ServerFrame<'a> {
 pub(crate) enum Shape<'a> {
     /// An answer to the request with this id.
     Response { id: Id<'a>, id_at: Range<usize> },
-    /// A request of the server, with where its params stand.
-    Request { id: Id<'a>, method: Cow<'a, str>, params: Range<usize> },
+    /// A request of the server.
+    Request { id: Id<'a>, method: Cow<'a, str> },
     /// A notification, with where its params stand.
     Notification { method: Cow<'a, str>, params: Range<usize> },
     /// JSON that is none of these; it is forwarded.
@@ -35,19 +45,18 @@ pub struct NoFrame;
 impl<'a> ServerFrame<'a> {
     /// Reads a frame: one line of stdio without its end, or one HTTP body or event.
     ///
-    /// `may_refuse` is the test whether a response may be a refusal that becomes a question. It is asked for responses
-    /// only, and must be cheap: it sees every result.
+    /// `look` tests the bytes of responses. It must be cheap: it sees every result.
     ///
     /// # Errors
     /// [`NoFrame`].
-    pub fn read(bytes: &'a [u8], may_refuse: impl Fn(&[u8]) -> bool) -> Result<Self, NoFrame> {
+    pub fn read(bytes: &'a [u8], look: impl Fn(&[u8]) -> Looks) -> Result<Self, NoFrame> {
         let shape = head(bytes).or_else(|| tail(bytes));
         let shape = match shape {
             Some(shape) => shape,
             None => complete(bytes).map_err(|NotJson| NoFrame)?,
         };
-        let looks_like_refusal = matches!(shape, Shape::Response { .. }) && may_refuse(bytes);
-        Ok(Self { bytes, shape, looks_like_refusal })
+        let looks = if let Shape::Response { .. } = shape { look(bytes) } else { Looks::default() };
+        Ok(Self { bytes, shape, looks })
     }
 
     /// The frame's bytes.
@@ -68,8 +77,8 @@ impl<'a> ServerFrame<'a> {
         }
     }
 
-    /// Where the `result` of a response stands. The frame is read completely for it.
-    pub(crate) fn result_at(&self) -> Option<Range<usize>> {
+    /// Where the `result` of a response stands.
+    fn result_at(&self) -> Option<Range<usize>> {
         let mut at = None;
         let mut scanner = Scanner::new(self.bytes);
         scanner.space();
@@ -81,6 +90,11 @@ impl<'a> ServerFrame<'a> {
             Ok(())
         });
         (read.is_ok() && scanner.is_at_end()).then_some(at).flatten()
+    }
+
+    /// The `result` of a response, as JSON text. The frame is read completely for it.
+    pub(crate) fn result(&self) -> Option<&'a str> {
+        self.result_at().map(|at| self.text(at))
     }
 
     /// The text of a range that has been scanned.
@@ -168,7 +182,7 @@ fn complete(bytes: &[u8]) -> Result<Shape<'_>, NotJson> {
         return Err(NotJson);
     }
     Ok(match (id, method) {
-        (Some((id, _)), Some(method)) => Shape::Request { id, method, params },
+        (Some((id, _)), Some(method)) => Shape::Request { id, method },
         (None, Some(method)) => Shape::Notification { method, params },
         (Some((id, id_at)), None) if is_response => Shape::Response { id, id_at },
         _ => Shape::Other,

@@ -3,7 +3,9 @@
 use super::*;
 
 fn read(text: &str) -> ServerFrame<'_> {
-    ServerFrame::read(text.as_bytes(), |bytes| memchr::memmem::find(bytes, b"refusal").is_some()).unwrap()
+    let look =
+        |bytes: &[u8]| Looks { refusal: memchr::memmem::find(bytes, b"refusal").is_some(), question: false };
+    ServerFrame::read(text.as_bytes(), look).unwrap()
 }
 
 /// Responses in the orders that servers write, each with its id and result.
@@ -53,14 +55,14 @@ fn noise_is_no_frame() {
     for text in
         ["", "Listening on stdio", "{ listening: true }", "123", "\"x\"", "{\"a\":1", "[1,", "{} {}", "null"]
     {
-        assert!(ServerFrame::read(text.as_bytes(), |_| true).is_err(), "{text}");
+        assert!(ServerFrame::read(text.as_bytes(), |_| Looks::default()).is_err(), "{text}");
     }
-    assert!(ServerFrame::read(b"{\"method\":\"\xff\"}", |_| true).is_err());
+    assert!(ServerFrame::read(b"{\"method\":\"\xff\"}", |_| Looks::default()).is_err());
 }
 
 #[test]
 fn only_responses_are_tested_for_refusals() {
-    assert!(read(r#"{"jsonrpc":"2.0","id":1,"result":"refusal"}"#).looks_like_refusal);
-    assert!(!read(r#"{"jsonrpc":"2.0","id":1,"result":"fine"}"#).looks_like_refusal);
-    assert!(!read(r#"{"jsonrpc":"2.0","id":1,"method":"refusal"}"#).looks_like_refusal);
+    assert!(read(r#"{"jsonrpc":"2.0","id":1,"result":"refusal"}"#).looks.refusal);
+    assert!(!read(r#"{"jsonrpc":"2.0","id":1,"result":"fine"}"#).looks.refusal);
+    assert!(!read(r#"{"jsonrpc":"2.0","id":1,"method":"refusal"}"#).looks.refusal);
 }

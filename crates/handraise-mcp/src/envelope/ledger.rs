@@ -1,0 +1,112 @@
+//! What a process remembers about states: which were spent, and which are not ours although they look like it.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::Duration;
+
+use handraise_core::Moment;
+use sha2::{Digest, Sha256};
+
+use crate::seal::TTL;
+
+/// The most spent states. Beyond it none is accepted any more: forgetting one would let it run twice.
+const MAX_SPENT: usize = 262_144;
+
+/// The most states of the upstream that are remembered; the oldest goes first.
+const MAX_PASSED_ON: usize = 4_096;
+
+/// How long a spent state is remembered: no state lives that long.
+const KEPT: Duration = Duration::from_secs(2 * TTL.as_secs());
+
+/// The states whose acceptance has run a call (S5).
+#[derive(Debug, Default)]
+pub(super) struct Spent {
+    nonces: BTreeMap<[u8; 16], Moment>,
+    order: VecDeque<(Moment, [u8; 16])>,
+}
+
+impl Spent {
+    /// Spends a state; false when it is spent already, or when no more can be remembered.
+    pub(super) fn claim(&mut self, nonce: [u8; 16], now: Moment) -> bool {
+        while let Some(&(until, old)) = self.order.front().filter(|(until, _)| *until <= now) {
+            self.order.pop_front();
+            if self.nonces.get(&old) == Some(&until) {
+                self.nonces.remove(&old);
+            }
+        }
+        if self.nonces.contains_key(&nonce) || self.nonces.len() >= MAX_SPENT {
+            return false;
+        }
+        let until = now + KEPT;
+        self.nonces.insert(nonce, until);
+        self.order.push_back((until, nonce));
+        true
+    }
+}
+
+/// States of the upstream that begin as ours do: those of another handraise behind this one.
+#[derive(Debug, Default)]
+pub(super) struct PassedOn {
+    states: BTreeSet<[u8; 32]>,
+    order: VecDeque<[u8; 32]>,
+}
+
+impl PassedOn {
+    pub(super) fn note(&mut self, state: &str) {
+        let digest = Sha256::digest(state.as_bytes()).into();
+        if !self.states.insert(digest) {
+            return;
+        }
+        self.order.push_back(digest);
+        if self.order.len() > MAX_PASSED_ON
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.states.remove(&oldest);
+        }
+    }
+
+    pub(super) fn contains(&self, state: &str) -> bool {
+        let digest: [u8; 32] = Sha256::digest(state.as_bytes()).into();
+        self.states.contains(&digest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn s5_a_state_is_spent_once_for_longer_than_it_lives() {
+        let mut spent = Spent::default();
+        let start = Moment::from_millis(1);
+        assert!(spent.claim([1; 16], start));
+        assert!(!spent.claim([1; 16], start));
+        assert!(!spent.claim([1; 16], start + TTL));
+        assert!(spent.claim([2; 16], start + TTL));
+        assert_eq!(spent.nonces.len(), 2);
+        assert!(spent.claim([3; 16], start + KEPT));
+        assert_eq!(spent.nonces.len(), 2, "the first one is gone");
+        assert!(!spent.claim([2; 16], start + KEPT));
+    }
+
+    #[test]
+    fn a_full_ledger_accepts_nothing() {
+        let mut spent = Spent::default();
+        let now = Moment::from_millis(1);
+        for number in 0..MAX_SPENT as u128 {
+            spent.nonces.insert(number.to_be_bytes(), now + KEPT);
+        }
+        assert!(!spent.claim([0xff; 16], now));
+    }
+
+    #[test]
+    fn states_passed_on_are_bounded() {
+        let mut passed_on = PassedOn::default();
+        for number in 0..=MAX_PASSED_ON {
+            passed_on.note(&number.to_string());
+            passed_on.note(&number.to_string());
+        }
+        assert!(!passed_on.contains("0"));
+        assert!(passed_on.contains("1"));
+        assert_eq!(passed_on.states.len(), MAX_PASSED_ON);
+    }
+}

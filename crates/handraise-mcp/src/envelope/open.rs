@@ -1,0 +1,209 @@
+//! A request of the client that has no answer yet.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use handraise_core::Moment;
+
+use crate::declared::Party;
+use crate::envelope::Caller;
+use crate::envelope::mrtr::Retry;
+use crate::envelope::process::{Process, Reserved};
+use crate::envelope::refused::Subject;
+use crate::frame::{ClientFrame, Id, Quoted, RequestId, Scanner, member_at, member_named};
+use crate::refusal::{Rule, Rules};
+use crate::seal::Offered;
+
+/// A request that waits for its answer.
+#[derive(Debug)]
+pub(super) enum Open {
+    /// Forwarded, and nothing will be asked about it.
+    Plain(Plain),
+    /// A tool call that the upstream works on.
+    Called(Call),
+    /// The upstream refused, and the client is asked.
+    Asking(Box<Asking>),
+    /// The upstream runs the call again, with the argument that was chosen.
+    Rerun(Box<Rerun>),
+    /// A candidate was accepted in a retry, and the upstream is asked whether it is still there.
+    Checking(Box<Checking>),
+}
+
+/// A request of which only the answer matters.
+#[derive(Debug)]
+pub(super) struct Plain {
+    pub(super) id: RequestId,
+    pub(super) is_initialize: bool,
+    /// The request does not describe itself: it belongs to a session that `initialize` opened.
+    pub(super) is_legacy: bool,
+    /// A call that did not fit into memory.
+    pub(super) unkept: Option<Box<Unkept>>,
+}
+
+/// What a record needs to know about a call that did not fit.
+#[derive(Debug)]
+pub(super) struct Unkept {
+    pub(super) tool: String,
+    pub(super) party: Party,
+    /// The arguments that rules would fill and the call carries.
+    carried: Vec<String>,
+}
+
+/// A tool call, kept so that it can run again.
+#[derive(Debug)]
+pub(super) struct Call {
+    frame: Kept,
+    id: Range<usize>,
+    progress_token: Option<Range<usize>>,
+    pub(super) arrived: Moment,
+    pub(super) caller: Arc<Caller>,
+    /// Why it is never asked about.
+    pub(super) bar: Option<&'static str>,
+    /// How many questions the upstream had asked when the call arrived.
+    pub(super) upstream_asks: u64,
+}
+
+/// A call that waits for the client's answer.
+#[derive(Debug)]
+pub(super) struct Asking {
+    pub(super) call: Call,
+    pub(super) ask: String,
+    pub(super) subject: Subject,
+    /// The upstream's whole frame, byte for byte.
+    pub(super) refusal: Kept,
+    pub(super) asked: Moment,
+    pub(super) deadline: Moment,
+}
+
+/// A call that runs again.
+#[derive(Debug)]
+pub(super) struct Rerun {
+    pub(super) call: Call,
+    /// Its id at the upstream.
+    pub(super) id: String,
+}
+
+/// A retry that waits for the candidates of now.
+#[derive(Debug)]
+pub(super) struct Checking {
+    pub(super) id: RequestId,
+    /// The id of our request to the upstream.
+    pub(super) ours: String,
+    pub(super) deadline: Moment,
+    /// What the upstream gets when the candidate is still there.
+    pub(super) again: Kept,
+    pub(super) retry: Retry,
+    pub(super) offered: Offered,
+    pub(super) rule: Arc<Rule>,
+}
+
+/// Bytes that count as in flight.
+#[derive(Debug)]
+pub(super) struct Kept {
+    bytes: Box<[u8]>,
+    _reserved: Reserved,
+}
+
+impl Kept {
+    /// A copy, if there is room for it.
+    pub(super) fn new(process: &Arc<Process>, bytes: &[u8]) -> Option<Self> {
+        let reserved = Process::reserve(process, bytes.len())?;
+        Some(Self { bytes: bytes.into(), _reserved: reserved })
+    }
+
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl Call {
+    /// Keeps a call, if there is room for it.
+    pub(super) fn keep(
+        process: &Arc<Process>,
+        frame: &ClientFrame<'_>,
+        caller: &Arc<Caller>,
+        arrived: Moment,
+        upstream_asks: u64,
+    ) -> Option<Self> {
+        let kept = Kept::new(process, frame.bytes())?;
+        let meta = frame.params.as_ref().and_then(|params| params.meta.as_ref());
+        let progress_token = meta.and_then(|meta| {
+            let token = member_at(frame.text(meta.clone()), "progressToken")?;
+            Some(meta.start + token.start..meta.start + token.end)
+        });
+        let has = |member: bool, bar: &'static str| member.then_some(bar);
+        let params = frame.params.as_ref();
+        let bar = has(params.is_some_and(|params| params.task.is_some()), "task")
+            .or_else(|| has(params.is_some_and(|params| params.request_state.is_some()), "server-state"))
+            .or_else(|| {
+                has(params.is_some_and(|params| params.input_responses.is_some()), "answer-without-state")
+            });
+        Some(Self {
+            frame: kept,
+            id: frame.id_at.clone(),
+            progress_token,
+            arrived,
+            caller: Arc::clone(caller),
+            bar,
+            upstream_asks,
+        })
+    }
+
+    pub(super) fn bytes(&self) -> &[u8] {
+        self.frame.bytes()
+    }
+
+    pub(super) fn id(&self) -> Option<Id<'_>> {
+        self.id_in(self.id.clone())
+    }
+
+    pub(super) fn progress_token(&self) -> Option<Id<'_>> {
+        self.id_in(self.progress_token.clone()?)
+    }
+
+    fn id_in(&self, range: Range<usize>) -> Option<Id<'_>> {
+        Id::parse(std::str::from_utf8(self.frame.bytes().get(range)?).ok()?)
+    }
+}
+
+impl Unkept {
+    pub(super) fn new(frame: &ClientFrame<'_>, party: Party, rules: &Rules) -> Self {
+        let arguments = rules.iter().map(|rule| rule.argument());
+        let carried = arguments.filter(|argument| carries(frame, argument)).map(str::to_owned).collect();
+        Self { tool: tool(frame), party, carried }
+    }
+
+    pub(super) fn carries(&self, argument: &str) -> bool {
+        self.carried.iter().any(|carried| carried == argument)
+    }
+}
+
+impl Open {
+    /// The client's id of the request.
+    pub(super) fn id(&self) -> Option<Id<'_>> {
+        match self {
+            Self::Plain(plain) => Some(plain.id.borrow()),
+            Self::Called(call) => call.id(),
+            Self::Asking(asking) => asking.call.id(),
+            Self::Rerun(rerun) => rerun.call.id(),
+            Self::Checking(checking) => Some(checking.id.borrow()),
+        }
+    }
+}
+
+/// The name of the tool that a frame calls.
+pub(super) fn tool(frame: &ClientFrame<'_>) -> String {
+    let name = frame.param(|params| params.name.as_ref());
+    let name = name.and_then(|name| Scanner::new(name.as_bytes()).string().ok());
+    name.map(Quoted::text).unwrap_or_default().into_owned()
+}
+
+/// Whether a call carries an argument, whatever its value. Arguments that are no object carry everything: nothing can
+/// be added to them.
+pub(super) fn carries(frame: &ClientFrame<'_>, argument: &str) -> bool {
+    match frame.param(|params| params.arguments.as_ref()) {
+        None | Some("null") => false,
+        Some(arguments) if arguments.starts_with('{') => member_named(arguments, argument).is_some(),
+        Some(_) => true,
+    }
+}

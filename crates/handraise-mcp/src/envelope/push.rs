@@ -1,0 +1,182 @@
+//! The push era: the question goes to the client as a request of ours (mcp.md §4).
+
+use handraise_core::words::{Outcome, Provenance, Rail};
+
+use crate::Now;
+use crate::envelope::open::{Asking, Call, Kept, Open, Rerun};
+use crate::envelope::refused::Subject;
+use crate::envelope::{Envelope, Out, Route};
+use crate::frame::reply;
+use crate::frame::splice::{Splice, quoted};
+use crate::frame::{Answered, ClientFrame, Id, Scanner, ServerFrame, member_named};
+use crate::question::{Answer, FormDialect, elicitation_params};
+
+/// JSON-RPC: the method does not exist.
+const METHOD_NOT_FOUND: &str = "-32601";
+
+/// What some clients say when they cannot show a form.
+const NO_FIELDS: &str = "no supported fields";
+
+impl Envelope {
+    /// Asks the client, and holds the refusal back.
+    pub(super) fn push(
+        &mut self,
+        call: Call,
+        subject: Subject,
+        frame: &ServerFrame<'_>,
+        now: Now,
+        out: &mut Vec<Out>,
+    ) -> Route {
+        let (Some(refusal), Some(id)) =
+            (Kept::new(&self.process, frame.bytes()), call.id().map(Id::to_owned))
+        else {
+            out.push(subject.passed(Outcome::NotOffered, Some("bytes-in-flight")));
+            self.progress.forget(call.progress_token());
+            return Route::Forward;
+        };
+        let dialect = FormDialect::of_version(subject.party.version.as_deref().unwrap_or_default());
+        let params = elicitation_params(&subject.ambiguity, &subject.tool, dialect);
+        let ask = self.ids.ask();
+        let request = reply::request(&quoted(&ask), "elicitation/create", &params);
+        out.push(Out::ToClient { for_call: Some(id.clone()), frame: request });
+        let deadline = call.arrived + self.process.config.ask_timeout;
+        self.deadlines.insert((deadline, ask.clone()));
+        self.asks.insert(ask.clone(), id.clone());
+        let asking = Asking { call, ask, subject, refusal, asked: now.boot, deadline };
+        self.open.insert(id.borrow(), Open::Asking(Box::new(asking)));
+        Route::Consumed
+    }
+
+    /// Takes a response of the client: to a question of ours, or to a request of the upstream.
+    pub(super) fn client_response(
+        &mut self,
+        frame: &ClientFrame<'_>,
+        id: Id<'_>,
+        now: Now,
+        out: &mut Vec<Out>,
+    ) -> Route {
+        let Some(ask) = id.text().filter(|id| self.ids.is_ask(id)) else { return Route::Forward };
+        // What is no open question has been settled: the response is late, and means nothing.
+        if let Some(asking) = self.take_asking(&ask) {
+            self.answered(asking, frame, now, out);
+        }
+        Route::Consumed
+    }
+
+    fn take_asking(&mut self, ask: &str) -> Option<Box<Asking>> {
+        let call = self.asks.get(ask)?.clone();
+        match self.open.remove(call.borrow()) {
+            Some(Open::Asking(asking)) => {
+                self.forget_ask(&asking);
+                Some(asking)
+            }
+            _ => None,
+        }
+    }
+
+    fn forget_ask(&mut self, asking: &Asking) {
+        self.asks.remove(&asking.ask);
+        self.deadlines.remove(&(asking.deadline, asking.ask.clone()));
+    }
+
+    fn answered(&mut self, asking: Box<Asking>, frame: &ClientFrame<'_>, now: Now, out: &mut Vec<Out>) {
+        let latency = asking.asked.until(now.boot);
+        let argument = asking.subject.ambiguity.rule.argument();
+        let offered = asking.subject.ambiguity.candidates.iter().map(|candidate| candidate.value.as_str());
+        let mut is_shown = latency >= self.process.config.min_human;
+        let mut chosen = None;
+        let (outcome, reason) = match &frame.answer {
+            Some(Answered::Result(result)) => {
+                match Answer::read(frame.text(result.clone()), argument, offered) {
+                    Answer::Accept(value) => {
+                        chosen = Some(value);
+                        (Outcome::Accept, None)
+                    }
+                    Answer::Decline => (Outcome::Decline, None),
+                    Answer::Cancel => (Outcome::Cancel, None),
+                    Answer::Invalid(reason) => (Outcome::Invalid, Some(reason.as_str())),
+                }
+            }
+            Some(Answered::Error(error)) => {
+                is_shown &= !says_not_shown(frame.text(error.clone()));
+                (Outcome::Error, Some("client-error"))
+            }
+            Some(Answered::Both) | None => (Outcome::Invalid, Some("answer-malformed")),
+        };
+        let provenance = if is_shown { Provenance::Client } else { Provenance::NotShown };
+        self.declined.note(&asking.subject.ambiguity, outcome, provenance);
+        out.push(asking.subject.record(Rail::Form, outcome, provenance, Some(millis(latency)), reason));
+        match chosen {
+            Some(value) => self.run_again(*asking, value.as_str(), out),
+            None => self.end_with_refusal(&asking, out),
+        }
+    }
+
+    /// Runs the call again, with the argument that was chosen: once, because what comes back is the call's answer.
+    fn run_again(&mut self, asking: Asking, value: &str, out: &mut Vec<Out>) {
+        let id = self.ids.request();
+        let mut splice = Splice::default();
+        let is_set = ClientFrame::read(asking.call.bytes()).is_ok_and(|request| {
+            splice.replace(request.id_at.clone(), quoted(&id));
+            splice.set_argument(&request, asking.subject.ambiguity.rule.argument(), value)
+        });
+        let Some(client_id) = asking.call.id().map(Id::to_owned).filter(|_| is_set) else {
+            self.end_with_refusal(&asking, out);
+            return;
+        };
+        out.push(Out::ToUpstream(splice.apply(asking.call.bytes())));
+        self.progress.runs_again(asking.call.progress_token());
+        self.ours.insert(id.clone(), client_id.clone());
+        let rerun = Rerun { call: asking.call, id };
+        self.open.insert(client_id.borrow(), Open::Rerun(Box::new(rerun)));
+    }
+
+    fn end_with_refusal(&mut self, asking: &Asking, out: &mut Vec<Out>) {
+        self.progress.forget(asking.call.progress_token());
+        let for_call = asking.call.id().map(Id::to_owned);
+        out.push(Out::ToClient { for_call, frame: asking.refusal.bytes().to_vec() });
+    }
+
+    /// Nobody answered in time.
+    pub(super) fn timed_out(&mut self, ask: &str, now: Now, out: &mut Vec<Out>) {
+        let Some(asking) = self.take_asking(ask) else { return self.check_timed_out(ask, out) };
+        take_back(&asking, "nobody answered in time", out);
+        let latency = Some(millis(asking.asked.until(now.boot)));
+        out.push(asking.subject.record(Rail::Form, Outcome::Timeout, Provenance::System, latency, None));
+        self.end_with_refusal(&asking, out);
+    }
+
+    /// The question dies with what it was about. Its call has left the open ones already.
+    pub(super) fn withdraw(
+        &mut self,
+        asking: &Asking,
+        why: &str,
+        reason: &'static str,
+        provenance: Provenance,
+        now: Now,
+        out: &mut Vec<Out>,
+    ) {
+        self.forget_ask(asking);
+        self.progress.forget(asking.call.progress_token());
+        take_back(asking, why, out);
+        let latency = Some(millis(asking.asked.until(now.boot)));
+        out.push(asking.subject.record(Rail::Form, Outcome::Withdrawn, provenance, latency, Some(reason)));
+    }
+}
+
+/// Tells the client that the question is over.
+fn take_back(asking: &Asking, why: &str, out: &mut Vec<Out>) {
+    let frame = reply::cancelled(&quoted(&asking.ask), why);
+    out.push(Out::ToClient { for_call: asking.call.id().map(Id::to_owned), frame });
+}
+
+fn millis(span: std::time::Duration) -> u64 {
+    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Whether an error says that the client cannot show the question, which is evidence that nobody saw it (mcp.md §7).
+fn says_not_shown(error: &str) -> bool {
+    let message = member_named(error, "message").and_then(|text| Scanner::new(text.as_bytes()).string().ok());
+    member_named(error, "code") == Some(METHOD_NOT_FOUND)
+        || message.is_some_and(|message| message.text().to_lowercase().contains(NO_FIELDS))
+}

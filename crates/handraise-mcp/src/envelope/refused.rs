@@ -1,0 +1,167 @@
+//! An ambiguous refusal: whether it becomes a question, and what is recorded when it does not (mcp.md §3).
+
+use handraise_core::words::{Era, Outcome, Provenance, Rail};
+
+use crate::Now;
+use crate::canonical::{self, Dialect};
+use crate::declared::Party;
+use crate::envelope::open::{Call, Plain, carries, tool};
+use crate::envelope::{Envelope, Out, Route, is_question, unasked_question};
+use crate::frame::{ClientFrame, ServerFrame};
+use crate::record::Record;
+use crate::refusal::Ambiguity;
+
+/// What a refusal's question would be about.
+#[derive(Debug)]
+pub(super) struct Subject {
+    pub(super) party: Party,
+    pub(super) tool: String,
+    pub(super) ambiguity: Ambiguity,
+}
+
+impl Subject {
+    /// A record about this refusal.
+    pub(super) fn record(
+        &self,
+        rail: Rail,
+        outcome: Outcome,
+        provenance: Provenance,
+        latency_ms: Option<u64>,
+        reason: Option<&'static str>,
+    ) -> Out {
+        Out::Record(Record {
+            declared: self.party.declared,
+            era: self.party.era,
+            rail,
+            outcome,
+            provenance,
+            latency_ms,
+            tool: self.tool.clone(),
+            refusal: Some(self.ambiguity.rule.name().to_owned()),
+            client: self.party.client.clone(),
+            protocol_version: self.party.version.clone(),
+            reason,
+        })
+    }
+
+    /// A record that the refusal passed without a question.
+    pub(super) fn passed(&self, outcome: Outcome, reason: Option<&'static str>) -> Out {
+        self.record(Rail::Refuse, outcome, Provenance::System, None, reason)
+    }
+}
+
+/// Why a refusal passes.
+struct Bar {
+    outcome: Outcome,
+    reason: Option<&'static str>,
+}
+
+impl Bar {
+    fn not_offered(reason: Option<&'static str>) -> Self {
+        Self { outcome: Outcome::NotOffered, reason }
+    }
+}
+
+impl Envelope {
+    /// Takes a call's result that looks as if it mattered.
+    pub(super) fn call_result(
+        &mut self,
+        call: Call,
+        frame: &ServerFrame<'_>,
+        now: Now,
+        out: &mut Vec<Out>,
+    ) -> Route {
+        // What was kept has been read before.
+        let Ok(request) = ClientFrame::read(call.bytes()) else { return Route::Forward };
+        let party = self.party(&request);
+        if party.era == Era::Push
+            && is_question(frame)
+            && let Some(id) = call.id()
+        {
+            out.push(unasked_question(id.to_owned()));
+            return self.consumed(&call);
+        }
+        self.note_passed_on(frame);
+        let result = frame.result().filter(|_| frame.looks.refusal);
+        let ambiguity = result.and_then(|result| {
+            self.process.config.rules.read(result, |argument| carries(&request, argument))
+        });
+        let (Some(result), Some(ambiguity)) = (result, ambiguity) else {
+            self.progress.forget(call.progress_token());
+            return Route::Forward;
+        };
+        let subject = Subject { party, tool: tool(&request), ambiguity };
+        let arguments = request.param(|params| params.arguments.as_ref());
+        let digest = match self.bar(&call, &subject, arguments, now) {
+            Ok(digest) => digest,
+            Err(Bar { outcome, reason }) => {
+                out.push(subject.passed(outcome, reason));
+                self.progress.forget(call.progress_token());
+                return Route::Forward;
+            }
+        };
+        if subject.party.era == Era::Mrtr {
+            return self.hand_back(&call, &subject, digest, result, now, out);
+        }
+        self.push(call, subject, frame, now, out)
+    }
+
+    fn consumed(&mut self, call: &Call) -> Route {
+        self.progress.forget(call.progress_token());
+        Route::Consumed
+    }
+
+    /// Whether the question may be asked; then the digest of the arguments that it is about (S4).
+    fn bar(
+        &self,
+        call: &Call,
+        subject: &Subject,
+        arguments: Option<&str>,
+        now: Now,
+    ) -> Result<[u8; 32], Bar> {
+        let config = &self.process.config;
+        if !self.process.elicitation() {
+            return Err(Bar { outcome: Outcome::Disabled, reason: None });
+        }
+        if !subject.party.declared.takes_forms() {
+            return Err(Bar::not_offered(None));
+        }
+        if call.bar.is_some() {
+            return Err(Bar::not_offered(call.bar));
+        }
+        if self.client_is_closed {
+            return Err(Bar::not_offered(Some("client-closed")));
+        }
+        if call.upstream_asks != self.upstream_asks {
+            return Err(Bar::not_offered(Some("server-asked")));
+        }
+        let argument = subject.ambiguity.rule.argument();
+        let arguments = arguments.filter(|arguments| *arguments != "null").unwrap_or("{}");
+        let canonical = canonical::canonical(arguments.as_bytes(), Some(argument), Dialect::Plain)
+            .map_err(|unbindable| Bar::not_offered(Some(unbindable.as_str())))?;
+        if subject.party.era == Era::Push {
+            if self.declined.remembers(&subject.ambiguity) {
+                return Err(Bar { outcome: Outcome::Remembered, reason: None });
+            }
+            if call.arrived + config.ask_timeout <= now.boot {
+                return Err(Bar::not_offered(Some("too-late")));
+            }
+        }
+        Ok(canonical.sha256())
+    }
+
+    /// Takes the result of a call that did not fit into memory: it is recorded, and never asked about.
+    pub(super) fn unkept_result(&self, plain: Plain, frame: &ServerFrame<'_>, out: &mut Vec<Out>) {
+        let (Some(unkept), true) = (plain.unkept, frame.looks.refusal) else { return };
+        let Some(result) = frame.result() else { return };
+        let rules = &self.process.config.rules;
+        let Some(ambiguity) = rules.read(result, |argument| unkept.carries(argument)) else { return };
+        let subject = Subject { party: unkept.party, tool: unkept.tool, ambiguity };
+        let bar = if self.process.elicitation() {
+            Bar::not_offered(Some("bytes-in-flight"))
+        } else {
+            Bar { outcome: Outcome::Disabled, reason: None }
+        };
+        out.push(subject.passed(bar.outcome, bar.reason));
+    }
+}

@@ -1,0 +1,270 @@
+//! Seed 000, line by line, in both eras from one table.
+
+use serde_json::json;
+
+use super::*;
+
+/// How a client answers the question about a device.
+#[derive(Debug, Clone)]
+enum Reply {
+    /// This result, after a second.
+    Result(String),
+    /// The question itself failed: an error response, or (modern) no answer in the retry.
+    Failed,
+}
+
+/// How a question ends.
+struct Scenario {
+    name: &'static str,
+    reply: Reply,
+    /// The device that the call runs with; `None`: the original refusal, and nothing runs.
+    runs_with: Option<&'static str>,
+    /// The record in the push era, and in the modern one where it differs.
+    record: &'static str,
+    modern_record: Option<&'static str>,
+}
+
+fn scenarios() -> Vec<Scenario> {
+    let result = |name, reply: &str, runs_with, record| Scenario {
+        name,
+        reply: Reply::Result(reply.to_owned()),
+        runs_with,
+        record,
+        modern_record: None,
+    };
+    let invalid = |name, reply: &str, record| result(name, reply, None, record);
+    vec![
+        result("accept of the first", &accept("emulator-5554"), Some("emulator-5554"), "accept client"),
+        result("accept of the second", &accept("A1B2"), Some("A1B2"), "accept client"),
+        result("decline", r#"{"action":"decline"}"#, None, "decline client"),
+        result("cancel", r#"{"action":"cancel"}"#, None, "cancel client"),
+        result(
+            "decline with content",
+            r#"{"action":"decline","content":{"deviceId":"A1B2"}}"#,
+            None,
+            "decline client",
+        ),
+        invalid("a device that was not offered", &accept("rogue"), "invalid client choice-not-offered"),
+        invalid("another case", &accept("a1b2"), "invalid client choice-not-offered"),
+        invalid("an empty map", "{}", "invalid client answer-malformed"),
+        invalid("no content", r#"{"action":"accept"}"#, "invalid client answer-malformed"),
+        invalid("null content", r#"{"action":"accept","content":null}"#, "invalid client answer-malformed"),
+        invalid("empty content", r#"{"action":"accept","content":{}}"#, "invalid client answer-missing"),
+        invalid(
+            "a number",
+            r#"{"action":"accept","content":{"deviceId":5}}"#,
+            "invalid client answer-malformed",
+        ),
+        invalid(
+            "a list",
+            r#"{"action":"accept","content":{"deviceId":["A1B2"]}}"#,
+            "invalid client answer-malformed",
+        ),
+        invalid(
+            "twice",
+            r#"{"action":"accept","content":{"deviceId":"A1B2","deviceId":"A1B2"}}"#,
+            "invalid client answer-malformed",
+        ),
+        invalid(
+            "another action",
+            r#"{"action":"Accept","content":{"deviceId":"A1B2"}}"#,
+            "invalid client answer-malformed",
+        ),
+        invalid("a string", r#""accept""#, "invalid client answer-malformed"),
+        invalid("null", "null", "invalid client answer-malformed"),
+        Scenario {
+            name: "a failed ask",
+            reply: Reply::Failed,
+            runs_with: None,
+            record: "error client client-error",
+            modern_record: Some("invalid client answer-missing"),
+        },
+    ]
+}
+
+#[test]
+fn seed_000_push() {
+    for Scenario { name, reply, runs_with, record, .. } in scenarios() {
+        let mut world = World::push(&json!({"form": {}}));
+        world.client_sends(&call("41"));
+        assert_eq!(world.upstream_got(), call("41"), "{name}");
+        let refusal = response("41", REFUSAL);
+        world.upstream_sends(&refusal);
+        let ask = value(&world.client_got());
+        assert_eq!(ask["method"], "elicitation/create");
+        assert_eq!(
+            ask["params"],
+            json!({"mode": "form", "message": "Which device should tapOn use?", "requestedSchema": {
+                "type": "object",
+                "properties": {"deviceId": {"type": "string", "oneOf": [
+                    {"const": "emulator-5554", "title": "emulator-5554 (android)"},
+                    {"const": "A1B2", "title": "A1B2 (ios)"},
+                ]}},
+                "required": ["deviceId"],
+            }})
+        );
+        assert_eq!((world.runs, world.records.len()), (1, 0), "{name}: nothing runs before the answer");
+        world.advance(Duration::from_secs(1));
+        let id = &ask["id"];
+        world.client_sends(&match reply {
+            Reply::Result(result) => format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#),
+            Reply::Failed => format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-1,"message":"no"}}}}"#),
+        });
+        assert_eq!(world.records[0].latency_ms, Some(1000), "{name}");
+        assert_eq!(world.recorded(), record, "{name}");
+        if let Some(device) = runs_with {
+            let again = world.upstream_got();
+            let private = value(&again)["id"].clone();
+            let expected = call("41")
+                .replace(r#""id": 41"#, &format!(r#""id": {private}"#))
+                .replace(r#""n": 1.50}"#, &format!(r#""n": 1.50,"deviceId":"{device}"}}"#));
+            assert_eq!(again, expected, "{name}");
+            let ran = r#"{ "content":[ ],"n":1.0,"deviceId":"\u0041"}"#;
+            world.upstream_sends(&response(&private.to_string(), ran));
+            assert_eq!(
+                world.client_got(),
+                response("41", ran),
+                "{name}: byte for byte under the client's id"
+            );
+        } else {
+            assert_eq!(world.client_got(), refusal, "{name}: byte for byte");
+        }
+        assert_eq!(world.runs, 1 + usize::from(runs_with.is_some()), "{name}");
+        world.nobody_got_anything();
+        assert_eq!((world.envelope.open_requests(), world.process.bytes_in_flight()), (0, 0), "{name}");
+        assert_eq!(world.envelope.next_deadline(), None, "{name}");
+    }
+}
+
+#[test]
+fn seed_000_mrtr() {
+    for Scenario { name, reply, runs_with, record, modern_record, .. } in scenarios() {
+        let mut world = World::new(config());
+        let first = modern_call("1", "", &json!({"form": {}}));
+        world.client_sends(&first);
+        assert_eq!(world.upstream_got(), first, "{name}");
+        world.upstream_sends(&response("1", REFUSAL));
+        let asked = value(&world.client_got());
+        assert_eq!(world.recorded(), "asked system", "{name}");
+        assert_eq!(asked["id"], 1);
+        assert_eq!(asked["result"]["resultType"], "input_required");
+        let question = &asked["result"]["inputRequests"]["deviceChoice"];
+        assert_eq!(question["method"], "elicitation/create");
+        assert_eq!(
+            question["params"]["requestedSchema"]["properties"]["deviceId"]["oneOf"][1],
+            json!({"const": "A1B2", "title": "A1B2 (ios)"})
+        );
+        assert_eq!(world.envelope.open_requests(), 0, "nothing is kept here");
+        let state = asked["result"]["requestState"].as_str().unwrap();
+        world.advance(Duration::from_secs(1));
+        let answer = match &reply {
+            Reply::Result(result) => format!(r#","inputResponses": {{"deviceChoice":{result}}}"#),
+            Reply::Failed => String::new(),
+        };
+        let retry =
+            modern_call("\"r\"", &format!(r#"{answer} , "requestState":"{state}""#), &json!({"form": {}}));
+        world.client_sends(&retry);
+        assert_eq!(world.records[0].latency_ms, Some(1000), "{name}");
+        assert_eq!(world.recorded(), modern_record.unwrap_or(record), "{name}");
+        if let Some(device) = runs_with {
+            let expected = modern_call("\"r\"", "", &json!({"form": {}}))
+                .replace(r#""n": 1.50}"#, &format!(r#""n": 1.50,"deviceId":"{device}"}}"#));
+            assert_eq!(world.upstream_got(), expected, "{name}: as the client would have sent it");
+            world.upstream_sends(&response("\"r\"", "{ \"content\":[]}"));
+            assert_eq!(world.client_got(), response("\"r\"", "{ \"content\":[]}"), "{name}");
+        } else {
+            assert_eq!(
+                world.client_got(),
+                format!(r#"{{"jsonrpc":"2.0","id":"r","result":{REFUSAL}}}"#),
+                "{name}"
+            );
+        }
+        assert_eq!(world.runs, 1 + usize::from(runs_with.is_some()), "{name}");
+        world.nobody_got_anything();
+        assert_eq!((world.envelope.open_requests(), world.process.bytes_in_flight()), (0, 0), "{name}");
+    }
+}
+
+/// What each client that cannot be asked gets: the refusal, and a record.
+#[test]
+fn seed_000_who_is_not_asked() {
+    for (elicitation, is_asked) in [
+        (json!(null), false),
+        (json!({"url": {}}), false),
+        (json!({"form": null}), false),
+        (json!({"form": true}), false),
+        (json!("form"), false),
+        (json!({}), true),
+        (json!({"form": {}}), true),
+        (json!({"form": {}, "url": {}}), true),
+    ] {
+        let mut world = World::push(&elicitation);
+        world.client_sends(&call("1"));
+        world.upstream.clear();
+        world.upstream_sends(&response("1", REFUSAL));
+        assert_eq!(world.client_got() == response("1", REFUSAL), !is_asked, "{elicitation}");
+        assert_eq!(
+            world.records.pop().map(|record| record.outcome.as_str()),
+            (!is_asked).then_some("not_offered")
+        );
+
+        let mut world = World::new(config());
+        world.client_sends(&modern_call("1", "", &elicitation));
+        world.upstream.clear();
+        world.upstream_sends(&response("1", REFUSAL));
+        assert_eq!(world.client_got() == response("1", REFUSAL), !is_asked, "{elicitation}");
+        let outcome = if is_asked { "asked" } else { "not_offered" };
+        assert_eq!(world.records.pop().map(|record| record.outcome.as_str()), Some(outcome));
+    }
+}
+
+/// What is no ambiguity passes without a record, byte for byte.
+#[test]
+fn seed_000_what_is_not_asked_about() {
+    let one = REFUSAL.replace("A1B2", "emulator-5554");
+    let no_code = REFUSAL.replace("ambiguous_device_target", "other");
+    let no_path = REFUSAL.replace("candidates", "elsewhere");
+    let no_json = REFUSAL.replace("{\\\"success", "{success");
+    for (arguments, result) in [
+        (r#"{"deviceId":"A1B2"}"#, REFUSAL),
+        (r#"{"deviceId":null}"#, REFUSAL),
+        (r#"{"d\u0065viceId":"A1B2"}"#, REFUSAL),
+        ("[]", REFUSAL),
+        ("{}", &one),
+        ("{}", &no_code),
+        ("{}", &no_path),
+        ("{}", &no_json),
+        ("{}", "null"),
+        ("{}", r#"{"content":[]}"#),
+    ] {
+        for world in [&mut World::push(&json!({})), &mut World::new(config())] {
+            let call = call_with("1", arguments);
+            let call = if world.envelope.handshake.party().version.is_some() {
+                call
+            } else {
+                call.replace(r#""name": "tapOn""#, r#""name": "tapOn","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}"#)
+            };
+            world.client_sends(&call);
+            assert_eq!(world.upstream_got(), call);
+            world.upstream_sends(&response("1", result));
+            assert_eq!(world.client_got(), response("1", result), "{arguments}");
+            assert!(world.records.is_empty());
+        }
+    }
+}
+
+/// A call of the modern era; `extra` goes before the end of its params.
+pub(super) fn modern_call(id: &str, extra: &str, elicitation: &Value) -> String {
+    modern_with(id, r#"{"text": "OK", "n": 1.50}"#, extra, elicitation)
+}
+
+pub(super) fn modern_with(id: &str, arguments: &str, extra: &str, elicitation: &Value) -> String {
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "client", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {"elicitation": elicitation},
+    });
+    format!(
+        r#"{{"jsonrpc": "2.0", "id": {id}, "method": "tools/call", "params": {{"name": "tapOn", "_meta": {meta}, "arguments": {arguments}{extra}}}, "vendor": [1e0]}}"#
+    )
+}
