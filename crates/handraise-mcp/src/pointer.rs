@@ -206,8 +206,8 @@ pub(crate) fn items(array: &RawValue, limit: usize) -> Option<Vec<&RawValue>> {
 ///
 /// # Errors
 ///
-/// [`Twice`] when the name stands there more than once, or when the object is none.
-pub(crate) fn sole<'a>(object: &'a RawValue, name: &str) -> Result<Option<&'a RawValue>, Twice> {
+/// [`Unclear`] when the name stands there more than once, or when the object is none.
+pub(crate) fn sole<'a>(object: &'a RawValue, name: &str) -> Result<Option<&'a RawValue>, Unclear> {
     struct Sole<'t>(&'t str);
 
     impl<'de> Visitor<'de> for Sole<'_> {
@@ -229,12 +229,12 @@ pub(crate) fn sole<'a>(object: &'a RawValue, name: &str) -> Result<Option<&'a Ra
         }
     }
 
-    serde_json::Deserializer::from_str(object.get()).deserialize_map(Sole(name)).map_err(|_| Twice)
+    serde_json::Deserializer::from_str(object.get()).deserialize_map(Sole(name)).map_err(|_| Unclear)
 }
 
-/// A name that stands in an object more than once.
+/// A name that stands in an object more than once, or something that is no object.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Twice;
+pub(crate) struct Unclear;
 
 /// A JSON string's value; nothing for any other value.
 pub(crate) fn string(value: &RawValue) -> Option<String> {

@@ -2,11 +2,10 @@
 //!
 //! The question is a form with one field: a single select, named after the argument that the choice fills.
 
-use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::pointer::{self, Twice, sole};
+use crate::pointer::{self, Unclear, sole};
 use crate::refusal::{Ambiguity, Candidate};
 
 /// The first protocol version with titled choices and elicitation modes.
@@ -130,31 +129,22 @@ impl InvalidAnswer {
     }
 }
 
-#[derive(Deserialize)]
-struct Response<'a> {
-    action: String,
-    #[serde(borrow, default, deserialize_with = "present")]
-    content: Option<&'a RawValue>,
-}
-
-/// A member that stands there with whatever value, `null` included.
-fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
-    <&RawValue>::deserialize(deserializer).map(Some)
-}
-
 impl Answer {
     /// Reads the result of an `elicitation/create` request (or one value of `inputResponses`) against what was offered.
     ///
     /// Strict: duplicate members, another action's spelling, a value of another type or with other characters than an
     /// offered one are no acceptance. Members beside the known ones are ignored, as MCP allows them.
     pub fn read<'a>(result: &str, argument: &str, offered: impl IntoIterator<Item = &'a str>) -> Self {
-        let Ok(response) = serde_json::from_str::<Response<'_>>(result) else {
+        let Ok(response) = serde_json::from_str::<&RawValue>(result) else {
             return Self::Invalid(InvalidAnswer::Malformed);
         };
-        match response.action.as_str() {
-            "accept" => chosen(response.content, argument, offered),
-            "decline" => Self::Decline,
-            "cancel" => Self::Cancel,
+        let (Ok(Some(action)), Ok(content)) = (sole(response, "action"), sole(response, "content")) else {
+            return Self::Invalid(InvalidAnswer::Malformed);
+        };
+        match pointer::string(action).as_deref() {
+            Some("accept") => chosen(content, argument, offered),
+            Some("decline") => Self::Decline,
+            Some("cancel") => Self::Cancel,
             _ => Self::Invalid(InvalidAnswer::Malformed),
         }
     }
@@ -169,13 +159,10 @@ impl Answer {
         let Ok(responses) = serde_json::from_str::<&RawValue>(responses) else {
             return Self::Invalid(InvalidAnswer::Malformed);
         };
-        if !responses.get().starts_with('{') {
-            return Self::Invalid(InvalidAnswer::Malformed);
-        }
         match sole(responses, &response_key(argument)) {
             Ok(Some(response)) => Self::read(response.get(), argument, offered),
             Ok(None) => Self::Invalid(InvalidAnswer::Missing),
-            Err(Twice) => Self::Invalid(InvalidAnswer::Malformed),
+            Err(Unclear) => Self::Invalid(InvalidAnswer::Malformed),
         }
     }
 }
@@ -191,7 +178,7 @@ fn chosen<'a>(
     let value = match sole(content, argument) {
         Ok(Some(value)) => value,
         Ok(None) => return Answer::Invalid(InvalidAnswer::Missing),
-        Err(Twice) => return Answer::Invalid(InvalidAnswer::Malformed),
+        Err(Unclear) => return Answer::Invalid(InvalidAnswer::Malformed),
     };
     let Some(value) = pointer::string(value) else { return Answer::Invalid(InvalidAnswer::Malformed) };
     if offered.into_iter().any(|offered| offered == value) {
@@ -200,3 +187,6 @@ fn chosen<'a>(
         Answer::Invalid(InvalidAnswer::NotOffered)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,23 +1,44 @@
 //! A number's text as a decimal value, compared exactly.
 
+use std::ops::Range;
+
+/// How many digits a double holds whatever they are: two decimals of so many digits are never one double.
+const SURE_DIGITS: usize = 15;
+
 /// A decimal value: `±0.digits × 10^exponent`, with no zeros at either end of the digits. Two texts of one value are equal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Decimal<'a> {
-    is_negative: bool,
+    pub(super) is_negative: bool,
     digits: Digits<'a>,
     exponent: i128,
 }
 
 /// The digits of a number around its point.
 #[derive(Debug, Clone, Copy)]
-struct Digits<'a> {
-    whole: &'a str,
-    fraction: &'a str,
+pub(super) struct Digits<'a> {
+    pub(super) whole: &'a str,
+    pub(super) fraction: &'a str,
 }
 
 impl Digits<'_> {
+    pub(super) fn len(self) -> usize {
+        self.whole.len() + self.fraction.len()
+    }
+
     fn iter(self) -> impl Iterator<Item = u8> {
         self.whole.bytes().chain(self.fraction.bytes())
+    }
+
+    /// Writes some of the digits, as far as there are any.
+    pub(super) fn write(self, range: Range<usize>, out: &mut String) {
+        let whole = self.whole.len();
+        let part = |text: &str, from: usize, to: usize| {
+            let to = to.min(text.len());
+            from.min(to)..to
+        };
+        out.push_str(&self.whole[part(self.whole, range.start, range.end)]);
+        let (from, to) = (range.start.saturating_sub(whole), range.end.saturating_sub(whole));
+        out.push_str(&self.fraction[part(self.fraction, from, to)]);
     }
 }
 
@@ -51,6 +72,17 @@ impl<'a> Decimal<'a> {
         }
         let place = whole.len() as i128 - leading as i128;
         Self { is_negative, digits, exponent: place + read_exponent(exponent) }
+    }
+
+    /// The digits, and how many of them stand before the point, where a double certainly holds the value: then these are
+    /// also the shortest digits that read back as it.
+    pub(super) fn short(&self) -> Option<(Digits<'a>, i32)> {
+        let n = i32::try_from(self.exponent).ok().filter(|n| (-300..=300).contains(n))?;
+        let count = self.digits.len();
+        if count == 0 {
+            return Some((Digits { whole: "0", fraction: "" }, 1));
+        }
+        (count <= SURE_DIGITS).then_some((self.digits, n))
     }
 }
 

@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use super::{Unbindable, decimal::Decimal};
+use super::Unbindable;
+use super::decimal::{Decimal, Digits};
 
 /// How many bytes of the text are a JSON number; nothing when it begins with none.
 pub(super) fn length(text: &str) -> Option<usize> {
@@ -38,8 +39,12 @@ pub(super) fn length(text: &str) -> Option<usize> {
 ///
 /// [`Unbindable::InexactNumber`] when what is written is another decimal value than the source.
 pub(super) fn write(source: &str, out: &mut String) -> Result<(), Unbindable> {
-    if is_small_integer(source) {
-        out.push_str(source);
+    let decimal = Decimal::of(source);
+    if let Some((digits, n)) = decimal.short() {
+        if decimal.is_negative {
+            out.push('-');
+        }
+        place(digits, n, out);
         return Ok(());
     }
     let value: f64 = source.parse().map_err(|_| Unbindable::Malformed)?;
@@ -48,13 +53,7 @@ pub(super) fn write(source: &str, out: &mut String) -> Result<(), Unbindable> {
     }
     let from = out.len();
     ecma(value, out);
-    if Decimal::of(source) == Decimal::of(&out[from..]) { Ok(()) } else { Err(Unbindable::InexactNumber) }
-}
-
-/// An integer of at most 15 digits is written as it is: a double holds it.
-fn is_small_integer(source: &str) -> bool {
-    let digits = source.strip_prefix('-').unwrap_or(source);
-    digits.len() <= 15 && source != "-0" && digits.bytes().all(|byte| byte.is_ascii_digit())
+    if decimal == Decimal::of(&out[from..]) { Ok(()) } else { Err(Unbindable::InexactNumber) }
 }
 
 /// `Number::toString` of ECMA-262 for a finite number: the shortest digits that read back as it.
@@ -68,9 +67,8 @@ pub(super) fn ecma(value: f64, out: &mut String) {
     }
     let scientific = shortest(value.abs());
     let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
-    let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();
-    let exponent: i32 = exponent.parse().unwrap_or_default();
-    place(&digits, exponent + 1, out);
+    let (first, rest) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    place(Digits { whole: first, fraction: rest }, exponent.parse::<i32>().unwrap_or_default() + 1, out);
 }
 
 /// The shortest digits that read back as the value, and of several the closest; of two that are equally close, the even
@@ -84,30 +82,27 @@ fn shortest(value: f64) -> String {
 }
 
 /// Places the point `n` digits after the first, as ECMA-262 does.
-fn place(digits: &str, n: i32, out: &mut String) {
-    let k = i32::try_from(digits.len()).unwrap_or_default();
-    let zeros = |count: i32, out: &mut String| (0..count).for_each(|_| out.push('0'));
+fn place(digits: Digits<'_>, n: i32, out: &mut String) {
+    let count = digits.len();
+    let after = usize::try_from(n).unwrap_or_default();
     if (1..=21).contains(&n) {
-        if k <= n {
-            out.push_str(digits);
-            zeros(n - k, out);
-        } else {
-            let (whole, fraction) = digits.split_at(usize::try_from(n).unwrap_or_default());
-            out.push_str(whole);
+        digits.write(0..after, out);
+        (count..after).for_each(|_| out.push('0'));
+        if after < count {
             out.push('.');
-            out.push_str(fraction);
+            digits.write(after..count, out);
         }
     } else if (-5..=0).contains(&n) {
         out.push_str("0.");
-        zeros(-n, out);
-        out.push_str(digits);
+        (n..0).for_each(|_| out.push('0'));
+        digits.write(0..count, out);
     } else {
-        let (first, rest) = digits.split_at(1.min(digits.len()));
-        out.push_str(first);
-        if !rest.is_empty() {
+        digits.write(0..1, out);
+        if count > 1 {
             out.push('.');
-            out.push_str(rest);
+            digits.write(1..count, out);
         }
+        // Writing to a String does not fail.
         let _ = write!(out, "e{}{}", if n > 0 { '+' } else { '-' }, (n - 1).abs());
     }
 }

@@ -24,6 +24,8 @@ struct Member {
     /// Key, colon and value.
     whole: Range<usize>,
     is_omitted: bool,
+    /// Whether the order of the key's bytes is that of its code units.
+    is_plain: bool,
 }
 
 impl<'a> Parser<'a> {
@@ -116,6 +118,7 @@ impl<'a> Parser<'a> {
         self.at += 1;
         let first = self.members.len();
         let start = self.out.len();
+        self.out.push('{');
         if !self.takes(b'}') {
             loop {
                 self.space();
@@ -128,25 +131,34 @@ impl<'a> Parser<'a> {
                 self.space();
                 self.out.push(':');
                 self.value(depth, None)?;
-                self.members.push(Member { key, whole: from..self.out.len(), is_omitted });
+                let is_plain = self.out[key.clone()].bytes().all(|byte| byte != b'\\' && byte < 0xee);
+                self.members.push(Member { key, whole: from..self.out.len(), is_omitted, is_plain });
                 if self.takes(b'}') {
                     break;
                 }
                 if !self.takes(b',') {
                     return Err(Unbindable::Malformed);
                 }
+                self.out.push(',');
             }
         }
         self.close(first, start)
     }
 
-    /// Writes the object's members again, in their order, without the omitted one.
+    /// Writes the object's members again, unless they stand in their order and none is omitted.
     fn close(&mut self, first: usize, start: usize) -> Result<(), Unbindable> {
         let Self { out, members, scratch, .. } = self;
         let own = &mut members[first..];
-        own.sort_unstable_by(|a, b| by_utf16(&out[a.key.clone()], &out[b.key.clone()]));
-        if own.windows(2).any(|pair| out[pair[0].key.clone()] == out[pair[1].key.clone()]) {
-            return Err(Unbindable::DuplicateKey);
+        let key = |member: &Member| &out[member.key.clone()];
+        if !own.is_sorted_by(|a, b| order(a, b, key).is_lt()) {
+            own.sort_unstable_by(|a, b| order(a, b, key));
+            if own.windows(2).any(|pair| key(&pair[0]) == key(&pair[1])) {
+                return Err(Unbindable::DuplicateKey);
+            }
+        } else if own.iter().all(|member| !member.is_omitted) {
+            out.push('}');
+            members.truncate(first);
+            return Ok(());
         }
         scratch.clear();
         scratch.push('{');
@@ -256,11 +268,10 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// The order of two keys by their UTF-16 code units. Both are escaped as they are written.
-fn by_utf16(a: &str, b: &str) -> Ordering {
-    let plain = |text: &str| text.bytes().all(|byte| byte != b'\\' && byte < 0xee);
+/// The order of two members by the UTF-16 code units of their keys.
+fn order<'a>(a: &Member, b: &Member, key: impl Fn(&Member) -> &'a str) -> Ordering {
     // UTF-8 has the order of code points, which differs from that of UTF-16 above U+D7FF only.
-    if plain(a) && plain(b) { a.cmp(b) } else { units(a).cmp(units(b)) }
+    if a.is_plain && b.is_plain { key(a).cmp(key(b)) } else { units(key(a)).cmp(units(key(b))) }
 }
 
 /// The code units of a key that is written in its canonical form.

@@ -72,7 +72,7 @@ pub enum Entry {
 #[derive(Debug, Clone)]
 pub struct Rules {
     rules: Vec<Arc<Rule>>,
-    scans: Vec<scan::Scan>,
+    scan: scan::Scan,
 }
 
 impl Rules {
@@ -97,8 +97,8 @@ impl Rules {
     }
 
     fn new(rules: Vec<Rule>) -> Self {
-        let scans = rules.iter().map(|rule| scan::Scan::new(rule.code())).collect();
-        Self { rules: rules.into_iter().map(Arc::new).collect(), scans }
+        let scan = scan::Scan::new(rules.iter().map(Rule::code));
+        Self { rules: rules.into_iter().map(Arc::new).collect(), scan }
     }
 
     /// Whether no rule is in force.
@@ -116,12 +116,12 @@ impl Rules {
         self.rules.iter().find(|rule| rule.name() == name)
     }
 
-    /// Whether a result (or the frame around it) can be one of the refusals: a test on bytes, without reading JSON.
+    /// Whether a result, or the frame around it, can be one of the refusals: a test on bytes, without reading JSON.
     ///
-    /// False is certain: a result with the code in it, however it is escaped, is never missed. True means that it is
-    /// worth reading.
+    /// False is certain: a code in it is never missed, however it is escaped. True means that it is worth reading. More
+    /// than [`MAX_REFUSAL_BYTES`] are not looked at, so that large results cost nothing.
     pub fn may_match(&self, bytes: &[u8]) -> bool {
-        self.scans.iter().any(|scan| scan.may_match(bytes))
+        bytes.len() <= MAX_REFUSAL_BYTES && self.scan.may_match(bytes)
     }
 
     /// Reads a result (the JSON of `result`) as one of the refusals.
@@ -130,21 +130,19 @@ impl Rules {
     /// call carries the argument, or when there is nothing to choose between; results over [`MAX_REFUSAL_BYTES`] and
     /// lists over [`MAX_CANDIDATES`] are not read.
     pub fn read(&self, result: &str, carries: impl Fn(&str) -> bool) -> Option<Ambiguity> {
-        let rules = self.rules.iter().zip(&self.scans);
-        let mut worth: Vec<_> =
-            rules.filter(|(_, scan)| scan.may_match(result.as_bytes())).map(|(rule, _)| rule).collect();
-        worth.retain(|rule| !carries(rule.argument()));
-        if worth.is_empty() || result.len() > MAX_REFUSAL_BYTES {
+        if !self.may_match(result.as_bytes()) {
             return None;
         }
         let documents = read::Documents::of(result)?;
-        worth.into_iter().find_map(|rule| {
+        self.rules.iter().filter(|rule| !carries(rule.argument())).find_map(|rule| {
             let candidates = documents.candidates(rule)?;
             Some(Ambiguity { rule: Arc::clone(rule), candidates })
         })
     }
 }
 
+#[cfg(test)]
+mod rule_tests;
 #[cfg(test)]
 pub(crate) mod testing;
 #[cfg(test)]

@@ -6,7 +6,7 @@ use super::{Candidate, CandidatesTool, Rule};
 use crate::pointer::{self, Pointer};
 use crate::visible;
 
-/// The largest result that is read as a refusal, in bytes. A larger one passes through.
+/// The largest result, or frame around one, that is read as a refusal, in bytes. A larger one passes through.
 pub const MAX_REFUSAL_BYTES: usize = 256 * 1024;
 /// The most candidates that are offered. A longer list passes through: a part of it would be another question.
 pub const MAX_CANDIDATES: usize = 1_000;
@@ -76,7 +76,11 @@ impl Rule {
 
 /// The JSON in the text of the first content block.
 fn text(result: &RawValue) -> Option<Box<RawValue>> {
-    let block = Pointer::members(&["content", "0"]).find(result)?;
+    let blocks = Pointer::members(&["content"]).find(result)?;
+    if !blocks.get().starts_with('[') {
+        return None;
+    }
+    let block = Pointer::members(&["0"]).find(blocks)?;
     let kind = pointer::string(Pointer::members(&["type"]).find(block)?)?;
     if kind != "text" {
         return None;

@@ -17,35 +17,41 @@ const fn is_plain(byte: u8) -> bool {
     matches!(byte, 0x20..=0x7e) && !matches!(byte, b'"' | b'\\' | b'/')
 }
 
-/// Looks for one code.
+/// Looks for codes.
 #[derive(Debug, Clone)]
 pub(super) struct Scan {
-    /// The longest run of plain characters of the code; empty when it has none, and then every result is read.
-    plain: Finder<'static>,
+    /// The longest run of plain characters of each code; empty when it has none, and then every result is read.
+    plain: Vec<Finder<'static>>,
     escape: Finder<'static>,
+    /// Of which characters an escape can be part of a hidden code.
+    hides: [bool; 256],
 }
 
 impl Scan {
-    pub(super) fn new(code: &str) -> Self {
-        let runs = code.as_bytes().split(|byte| !is_plain(*byte));
-        let plain = runs.max_by_key(|run| run.len()).unwrap_or_default();
-        Self { plain: Finder::new(plain).into_owned(), escape: Finder::new(ESCAPE) }
+    pub(super) fn new<'a>(codes: impl IntoIterator<Item = &'a str>) -> Self {
+        let longest = |code: &'a str| {
+            let runs = code.as_bytes().split(|byte| !is_plain(*byte));
+            runs.max_by_key(|run| run.len()).unwrap_or_default()
+        };
+        let runs: Vec<_> = codes.into_iter().map(longest).collect();
+        // An escape's own characters can be escaped in turn.
+        let characters = br"\u0123456789abcdefABCDEF".iter().chain(runs.iter().copied().flatten());
+        let mut hides = [false; 256];
+        characters.for_each(|character| hides[usize::from(*character)] = true);
+        let plain = runs.into_iter().map(|run| Finder::new(run).into_owned()).collect();
+        Self { plain, escape: Finder::new(ESCAPE), hides }
     }
 
     pub(super) fn may_match(&self, bytes: &[u8]) -> bool {
-        self.plain.find(bytes).is_some() || self.has_hidden(bytes)
+        !self.plain.is_empty()
+            && (self.plain.iter().any(|code| code.find(bytes).is_some()) || self.has_hidden(bytes))
     }
 
     fn has_hidden(&self, bytes: &[u8]) -> bool {
         self.escape.find_iter(bytes).any(|at| {
             let digits = bytes.get(at + ESCAPE.len()..at + ESCAPE.len() + 2);
-            digits.and_then(hex).is_some_and(|byte| self.hides(byte))
+            digits.and_then(hex).is_some_and(|byte| self.hides[usize::from(byte)])
         })
-    }
-
-    /// Whether an escape of this character can be part of a hidden code: it is the code's, or an escape's.
-    fn hides(&self, byte: u8) -> bool {
-        byte == b'\\' || byte == b'u' || byte.is_ascii_hexdigit() || self.plain.needle().contains(&byte)
     }
 }
 
@@ -67,7 +73,7 @@ mod tests {
     const CODE: &str = "ambiguous_device_target";
 
     fn may_match(text: &str) -> bool {
-        Scan::new(CODE).may_match(text.as_bytes())
+        Scan::new([CODE]).may_match(text.as_bytes())
     }
 
     #[test]
@@ -104,10 +110,12 @@ mod tests {
 
     #[test]
     fn a_code_of_unusual_characters_is_looked_for_by_its_plain_part() {
-        let scan = Scan::new("fehler/gerät");
+        let scan = Scan::new(["fehler/gerät"]);
         assert!(scan.may_match(br"fehler\/ger\u00e4t"));
         assert!(!scan.may_match(b"kein Ger\xc3\xa4t"));
-        assert!(Scan::new("é").may_match(b"anything"));
+        assert!(Scan::new(["é"]).may_match(b"anything"));
+        assert!(Scan::new([CODE, "fehler"]).may_match(b"ein fehler"));
+        assert!(!Scan::new([]).may_match(b"anything"));
     }
 
     /// A JSON string of the text, in which some characters are escaped that need no escape.

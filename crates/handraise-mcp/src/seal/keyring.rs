@@ -152,3 +152,91 @@ impl Key {
         &self.macs[purpose as usize]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEY: &str = "0123456789abcdef0123456789abcdef";
+
+    fn complaint(text: &str) -> String {
+        Keyring::parse(text).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_key_has_32_characters_or_more() {
+        assert!(Keyring::parse(KEY).is_ok());
+        assert!(Keyring::parse(&format!("{KEY},{KEY}x , {KEY}y")).is_ok());
+        assert!(Keyring::parse(&"é".repeat(32)).is_ok());
+        assert_eq!(complaint(&KEY[1..]), "key 1 has 31 characters: 32 are the fewest");
+        assert_eq!(
+            complaint(&format!("{KEY},{}", "é".repeat(31))),
+            "key 2 has 31 characters: 32 are the fewest"
+        );
+        assert_eq!(complaint(&format!("  {}  ", &KEY[2..])), "key 1 has 30 characters: 32 are the fewest");
+    }
+
+    #[test]
+    fn an_empty_member_is_refused() {
+        for (text, place) in
+            [("", 1), (" \t", 1), (",", 1), (&format!("{KEY},"), 2), (&format!("{KEY},,{KEY}"), 2)]
+        {
+            let says = "is empty: give keys of at least 32 characters, separated by single commas";
+            assert_eq!(complaint(text), format!("key {place} {says}"));
+        }
+    }
+
+    #[test]
+    fn a_variable_that_was_never_set_is_refused() {
+        for word in ["null", "undefined", " NULL ", "Undefined"] {
+            let lower = word.trim().to_lowercase();
+            assert_eq!(
+                complaint(&format!("{KEY},{word}")),
+                format!("key 2 is the word \"{lower}\": the variable that it comes from is not set")
+            );
+        }
+        for text in
+            ["${HANDRAISE_STATE_SECRET}", "${THE_SECRET_OF_THE_VAULT_OF_THE_TEAM:-}", &format!("{KEY}${{X}}")]
+        {
+            assert_eq!(complaint(text), "key 1 holds a ${…} that nothing has expanded");
+        }
+        assert!(Keyring::parse(&format!("{KEY}$")).is_ok());
+        assert!(Keyring::parse(&format!("{KEY}${{")).is_ok());
+    }
+
+    #[test]
+    fn more_than_16_keys_are_refused() {
+        let ring = |count: usize| vec![KEY; count].join(",");
+        assert!(Keyring::parse(&ring(16)).is_ok());
+        assert_eq!(complaint(&ring(17)), "17 keys are too many: 16 are the most");
+    }
+
+    #[test]
+    fn a_key_is_never_echoed() {
+        let secret = "sEcReT-that-nobody-may-see";
+        for text in [
+            secret.to_owned(),
+            format!("{KEY}${{{secret}}}"),
+            format!("{KEY},{secret}"),
+            format!("{KEY}-{secret},"),
+        ] {
+            let error = Keyring::parse(&text).unwrap_err();
+            let shown = format!("{error} {error:?}");
+            assert!(!shown.contains("sEcReT") && !shown.contains(KEY), "{shown}");
+        }
+        let ring = Keyring::parse(&format!("{KEY},{KEY}{secret}")).unwrap();
+        assert_eq!(format!("{ring:?}"), "Keyring(2 keys)");
+        assert!(!ring.signing().id().contains(&KEY[..4]));
+    }
+
+    #[test]
+    fn keys_of_one_secret_differ_by_purpose() {
+        use hmac::Mac as _;
+        let ring = Keyring::parse(KEY).unwrap();
+        let mac = |purpose| ring.signing().mac(purpose).clone().chain_update(b"x").finalize().into_bytes();
+        let macs: Vec<_> = Purpose::ALL.into_iter().map(mac).collect();
+        assert!(macs.iter().enumerate().all(|(at, mac)| !macs[..at].contains(mac)));
+        // The table of MACs is in the order of the purposes.
+        assert!(Purpose::ALL.iter().enumerate().all(|(at, purpose)| *purpose as usize == at));
+    }
+}

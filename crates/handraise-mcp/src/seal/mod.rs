@@ -67,12 +67,15 @@ pub struct Bound<'a> {
 }
 
 impl Bound<'_> {
-    /// Both parts, so that no two callers have the same bytes.
-    fn bytes(self) -> Vec<u8> {
-        let mut writer = Writer::default();
-        writer.text(self.principal);
-        writer.optional(self.session);
-        writer.finish()
+    /// Feeds both parts to a MAC, each after its length, so that no two callers feed the same bytes.
+    fn update(self, mac: &mut keyring::Keyed) {
+        let parts = [Some(self.principal), self.session];
+        for part in parts {
+            mac.update(&[u8::from(part.is_some())]);
+            let part = part.unwrap_or_default();
+            mac.update(&(part.len() as u64).to_be_bytes());
+            mac.update(part.as_bytes());
+        }
     }
 }
 
@@ -146,8 +149,16 @@ pub struct Opened {
     pub expiry: Expiry,
     /// Random bytes that tell this state from every other.
     pub nonce: [u8; 16],
+    payload: Vec<u8>,
+    /// Where the body begins.
+    from: usize,
+}
+
+impl Opened {
     /// What was sealed.
-    pub body: Vec<u8>,
+    pub fn body(&self) -> &[u8] {
+        &self.payload[self.from..]
+    }
 }
 
 /// Whether a `requestState` is written like one of ours.
@@ -157,7 +168,7 @@ pub fn is_ours(state: &str) -> bool {
 
 /// Seals a body. What comes out is longer than [`MAX_STATE_BYTES`] for a large one: that is the caller's to look at.
 pub fn seal(keyring: &Keyring, bound: Bound<'_>, header: &Header<'_>, body: &[u8]) -> String {
-    let mut writer = Writer::default();
+    let mut writer = Writer::with_capacity(body.len() + header.upstream.len() + 128);
     writer.byte(VERSION);
     writer.text(header.purpose.name());
     writer.text(header.upstream);
@@ -226,7 +237,8 @@ pub fn open(
     if opened.expiry.is_over(expected.now, expected.clock) {
         return Err(Fault::Expired);
     }
-    Ok(Opened { expiry: opened.expiry, nonce: opened.nonce, body: reader.rest().to_vec() })
+    let (expiry, nonce, from) = (opened.expiry, opened.nonce, payload.len() - reader.rest().len());
+    Ok(Opened { expiry, nonce, payload, from })
 }
 
 struct Read<'a> {
@@ -250,10 +262,8 @@ fn read<'a>(reader: &mut Reader<'a>) -> Result<Read<'a>, Fault> {
 
 /// The MAC of a state's text for one caller.
 fn mac(keyed: &keyring::Keyed, bound: Bound<'_>, signed: &str) -> [u8; 32] {
-    let bound = bound.bytes();
     let mut mac = keyed.clone();
-    mac.update(&(bound.len() as u64).to_be_bytes());
-    mac.update(&bound);
+    bound.update(&mut mac);
     mac.update(signed.as_bytes());
     mac.finalize().into_bytes().into()
 }

@@ -107,7 +107,7 @@ impl RefusalState {
     ) -> Result<Self, Fault> {
         let expected = Expected { purpose: Purpose::Refusal, upstream, now, clock };
         let opened = open(keyring, bound, &expected, state)?;
-        let mut reader = Reader::new(&opened.body);
+        let mut reader = Reader::new(opened.body());
         let read = Self {
             upstream: upstream.to_owned(),
             refusal: text(&mut reader)?,
@@ -123,7 +123,11 @@ impl RefusalState {
     }
 
     fn body(&self) -> Vec<u8> {
-        let mut writer = Writer::default();
+        let offered: usize =
+            self.offered.iter().map(|offered| offered.value.len() + offered.whole.len() + 8).sum();
+        let own = self.upstream_state.as_ref().map_or(0, String::len);
+        let texts = self.refusal.len() + self.tool.len() + self.result.len();
+        let mut writer = Writer::with_capacity(texts + offered + own + 64);
         writer.text(&self.refusal);
         writer.text(&self.tool);
         writer.raw(&self.arguments_sha256);

@@ -3,12 +3,15 @@
 use super::Fault;
 
 /// Writes fields.
-#[derive(Default)]
 pub(super) struct Writer {
     bytes: Vec<u8>,
 }
 
 impl Writer {
+    pub(super) fn with_capacity(bytes: usize) -> Self {
+        Self { bytes: Vec::with_capacity(bytes) }
+    }
+
     pub(super) fn byte(&mut self, byte: u8) {
         self.bytes.push(byte);
     }
