@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use handraise_core::Moment;
-use memchr::memmem;
+use memchr::memmem::Finder;
 
 use crate::envelope::ledger::{PassedOn, Spent};
 use crate::frame::{Looks, NoFrame, ServerFrame};
-use crate::refusal::Rules;
+use crate::refusal::{MAX_REFUSAL_BYTES, Rules};
 use crate::seal::{ClockId, Keyring};
 
 /// Settings of the envelope.
@@ -62,10 +62,17 @@ impl Default for Limits {
     }
 }
 
+/// The largest frame that may hold a refusal: the largest that is read, and room for what stands around it.
+const LARGEST_REFUSAL_FRAME: usize = MAX_REFUSAL_BYTES + QUESTION_ENDS;
+
+/// How much of the beginning and of the end of a larger frame is looked at for the word of a question.
+const QUESTION_ENDS: usize = 16 * 1024;
+
 /// What all connections of one process share.
 #[derive(Debug)]
 pub struct Process {
     pub(super) config: EnvelopeConfig,
+    question: Finder<'static>,
     asks: AtomicBool,
     bytes: AtomicU64,
     spent: Mutex<Spent>,
@@ -77,6 +84,7 @@ impl Process {
     pub fn new(config: EnvelopeConfig) -> Self {
         Self {
             config,
+            question: Finder::new(b"input_required"),
             asks: AtomicBool::new(true),
             bytes: AtomicU64::new(0),
             spent: Mutex::default(),
@@ -104,10 +112,18 @@ impl Process {
     /// # Errors
     /// [`NoFrame`]: the line is noise.
     pub fn read_server_frame<'a>(&self, bytes: &'a [u8]) -> Result<ServerFrame<'a>, NoFrame> {
-        ServerFrame::read(bytes, |bytes| Looks {
-            refusal: self.config.rules.may_match(bytes),
-            question: memmem::find(bytes, b"input_required").is_some(),
-        })
+        ServerFrame::read(bytes, |bytes| self.look(bytes))
+    }
+
+    /// The tests that every result passes: they decide what is read, and must cost less than moving it.
+    fn look(&self, bytes: &[u8]) -> Looks {
+        if bytes.len() <= LARGEST_REFUSAL_FRAME {
+            let question = self.question.find(bytes).is_some();
+            return Looks { refusal: self.config.rules.may_match(bytes), question };
+        }
+        // No refusal is that large. A question says what it is before or after what it is about.
+        let ends = [&bytes[..QUESTION_ENDS], &bytes[bytes.len() - QUESTION_ENDS..]];
+        Looks { refusal: false, question: ends.iter().any(|end| self.question.find(end).is_some()) }
     }
 
     /// Spends a state; false when it was spent before.

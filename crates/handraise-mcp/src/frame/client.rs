@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use crate::frame::id::Id;
 use crate::frame::member::member_named;
-use crate::frame::names::{Seen, folds_to, is_look_alike};
-use crate::frame::scan::{NotJson, Scanner};
+use crate::frame::names::{Known, Seen, folds_to, is_look_alike};
+use crate::frame::scan::{NotJson, Quoted, Scanner};
 
 /// A frame of the client that may be forwarded: one JSON object whose envelope every parser reads the same.
 #[derive(Debug, Clone)]
@@ -165,30 +165,31 @@ impl<'a> Reading<'a> {
         let mut seen = Seen::default();
         scanner.space();
         scanner.object(|scanner, key, _| {
-            if !seen.note(key) {
-                self.in_frame.get_or_insert(Problem::DuplicateKey);
-            } else if is_look_alike(key) {
-                self.in_frame.get_or_insert(Problem::LookAlike);
+            let name = Known::of(key);
+            if let Some(problem) = problem_of(key, name, &mut seen) {
+                self.in_frame.get_or_insert(problem);
             }
-            match &*key.text() {
-                "id" => {
+            match name {
+                Some(Known::Id) => {
                     self.ids += 1;
                     let start = scanner.at();
                     let id = Id::scan(scanner)?;
                     self.id = Some((id, start..scanner.at()));
                 }
-                "method" if scanner.peek() == Some(b'"') => self.method = Some(scanner.string()?.text()),
-                "params" if scanner.peek() == Some(b'{') => self.params(scanner)?,
-                "params" => {
+                Some(Known::Method) if scanner.peek() == Some(b'"') => {
+                    self.method = Some(scanner.string()?.text());
+                }
+                Some(Known::Params) if scanner.peek() == Some(b'{') => self.params(scanner)?,
+                Some(Known::Params) => {
                     scanner.value()?;
                     self.params.get_or_insert_default();
                 }
-                "result" => {
+                None if key.is("result") => {
                     let result = scanner.value()?;
                     self.answer =
                         Some(self.answer.take().map_or(Answered::Result(result), |_| Answered::Both));
                 }
-                "error" => {
+                None if key.is("error") => {
                     let error = scanner.value()?;
                     self.answer = Some(self.answer.take().map_or(Answered::Error(error), |_| Answered::Both));
                 }
@@ -206,40 +207,42 @@ impl<'a> Reading<'a> {
         let mut seen = Seen::default();
         let start = scanner.at();
         scanner.object(|scanner, key, _| {
-            if !seen.note(key) {
-                self.in_params.get_or_insert(Problem::DuplicateKey);
-            } else if is_look_alike(key) {
-                self.in_params.get_or_insert(Problem::LookAlike);
+            let name = Known::of(key);
+            if let Some(problem) = problem_of(key, name, &mut seen) {
+                self.in_params.get_or_insert(problem);
             }
-            let name = key.text();
-            let value = if name == "_meta" && scanner.peek() == Some(b'{') {
-                let start = scanner.at();
-                let mut seen = Seen::default();
-                scanner.object(|scanner, key, _| {
-                    if !seen.note(key) {
-                        self.in_params.get_or_insert(Problem::DuplicateKey);
-                    }
-                    scanner.value().map(drop)
-                })?;
-                start..scanner.at()
+            let value = if name == Some(Known::Meta) && scanner.peek() == Some(b'{') {
+                self.meta(scanner)?
             } else {
                 scanner.value()?
             };
-            let place = match &*name {
-                "name" => &mut params.name,
-                "arguments" => &mut params.arguments,
-                "task" => &mut params.task,
-                "_meta" => &mut params.meta,
-                "requestState" => &mut params.request_state,
-                "inputResponses" => &mut params.input_responses,
-                _ => return Ok(()),
-            };
-            *place = Some(value);
+            match name {
+                Some(Known::Name) => params.name = Some(value),
+                Some(Known::Arguments) => params.arguments = Some(value),
+                Some(Known::Task) => params.task = Some(value),
+                Some(Known::Meta) => params.meta = Some(value),
+                Some(Known::RequestState) => params.request_state = Some(value),
+                Some(Known::InputResponses) => params.input_responses = Some(value),
+                Some(Known::Jsonrpc | Known::Id | Known::Method | Known::Params) | None => {}
+            }
             Ok(())
         })?;
         params.at = start..scanner.at();
         self.params = Some(params);
         Ok(())
+    }
+
+    /// The members of `_meta`, which say in which era a request speaks.
+    fn meta(&mut self, scanner: &mut Scanner<'a>) -> Result<Range<usize>, NotJson> {
+        let start = scanner.at();
+        let mut seen = Seen::default();
+        scanner.object(|scanner, key, _| {
+            if !seen.note(key) {
+                self.in_params.get_or_insert(Problem::DuplicateKey);
+            }
+            scanner.value().map(drop)
+        })?;
+        Ok(start..scanner.at())
     }
 
     /// What is wrong with a frame that is one object.
@@ -265,6 +268,17 @@ impl<'a> Reading<'a> {
         }
         None
     }
+}
+
+/// What is wrong with a key of a frame or of its params.
+fn problem_of<'a>(key: Quoted<'a>, name: Option<Known>, seen: &mut Seen<'a>) -> Option<Problem> {
+    if let Some(name) = name {
+        return (!seen.note_name(name)).then_some(Problem::DuplicateKey);
+    }
+    if !seen.note(key) {
+        return Some(Problem::DuplicateKey);
+    }
+    is_look_alike(key).then_some(Problem::LookAlike)
 }
 
 #[cfg(test)]

@@ -4,32 +4,83 @@ use std::collections::BTreeSet;
 
 use crate::frame::scan::Quoted;
 
-/// The keys that decide what a frame does.
-const ENVELOPE: [&str; 10] = [
-    "jsonrpc",
-    "id",
-    "method",
-    "params",
-    "name",
-    "arguments",
-    "task",
-    "_meta",
-    "requestState",
-    "inputResponses",
-];
+/// A key that decides what a frame does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Known {
+    Jsonrpc,
+    Id,
+    Method,
+    Params,
+    Name,
+    Arguments,
+    Task,
+    Meta,
+    RequestState,
+    InputResponses,
+}
 
-/// Longest of [`ENVELOPE`], in characters.
+impl Known {
+    const ALL: [Self; 10] = [
+        Self::Jsonrpc,
+        Self::Id,
+        Self::Method,
+        Self::Params,
+        Self::Name,
+        Self::Arguments,
+        Self::Task,
+        Self::Meta,
+        Self::RequestState,
+        Self::InputResponses,
+    ];
+
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Jsonrpc => "jsonrpc",
+            Self::Id => "id",
+            Self::Method => "method",
+            Self::Params => "params",
+            Self::Name => "name",
+            Self::Arguments => "arguments",
+            Self::Task => "task",
+            Self::Meta => "_meta",
+            Self::RequestState => "requestState",
+            Self::InputResponses => "inputResponses",
+        }
+    }
+
+    /// The name that a key is, after unescaping.
+    pub(crate) fn of(key: Quoted<'_>) -> Option<Self> {
+        if key.is_escaped() {
+            let text = key.text();
+            return Self::ALL.into_iter().find(|name| name.as_str() == text);
+        }
+        Some(match key.inner() {
+            b"jsonrpc" => Self::Jsonrpc,
+            b"id" => Self::Id,
+            b"method" => Self::Method,
+            b"params" => Self::Params,
+            b"name" => Self::Name,
+            b"arguments" => Self::Arguments,
+            b"task" => Self::Task,
+            b"_meta" => Self::Meta,
+            b"requestState" => Self::RequestState,
+            b"inputResponses" => Self::InputResponses,
+            _ => return None,
+        })
+    }
+}
+
+/// Longest name, in characters.
 const LONGEST: usize = 14;
 
-/// Whether some parser takes `key` for an envelope key that it is not: after case folding, or after NULs are cut off.
+/// Whether some parser takes `key`, which is no [`Known`] key, for one: after case folding, or after NULs are cut off.
 pub(crate) fn is_look_alike(key: Quoted<'_>) -> bool {
-    // Every character of a folded name is one of at most six in JSON, or three in UTF-8, and NULs come as `\u0000`.
-    let raw = key.raw();
-    if !key.is_escaped() && raw.len() > 2 + 3 * LONGEST + 8 && !raw.contains(&0) {
+    // A character of a name has at most three bytes, unless it is escaped, and NULs come as `\u0000`.
+    if !key.is_escaped() && key.inner().len() > 3 * LONGEST {
         return false;
     }
     let text = key.text();
-    !ENVELOPE.contains(&&*text) && ENVELOPE.iter().any(|name| folds_to(&text, name))
+    Known::ALL.iter().any(|name| folds_to(&text, name.as_str()))
 }
 
 /// Whether `text` is another spelling of `name`, or `name` itself.
@@ -50,16 +101,25 @@ fn fold(letter: char) -> char {
     }
 }
 
-/// The keys of one object, to notice the second of a kind. Names are compared after unescaping.
+/// The keys of one object, to notice the second of a kind. Keys are compared after unescaping.
 #[derive(Default)]
 pub(crate) struct Seen<'a> {
+    names: u16,
     few: [Option<Quoted<'a>>; 8],
     count: usize,
     many: BTreeSet<String>,
 }
 
 impl<'a> Seen<'a> {
-    /// Notes `key`; false when it has been there.
+    /// Notes a key that is a name; false when it has been there.
+    pub(crate) fn note_name(&mut self, name: Known) -> bool {
+        let bit = 1 << name as u16;
+        let is_new = self.names & bit == 0;
+        self.names |= bit;
+        is_new
+    }
+
+    /// Notes a key that is no name; false when it has been there.
     pub(crate) fn note(&mut self, key: Quoted<'a>) -> bool {
         let is_known = self.few.iter().take(self.count).flatten().any(|known| is_same(*known, key));
         if is_known {
@@ -118,12 +178,20 @@ mod tests {
     }
 
     #[test]
-    fn s3_names_themselves_and_others_are_none() {
-        for name in ENVELOPE {
-            assert!(!is_look_alike(quoted(&format!("\"{name}\""))), "{name}");
+    fn s3_names_are_known_after_unescaping() {
+        for name in Known::ALL {
+            let text = name.as_str();
+            assert_eq!(Known::of(quoted(&format!("\"{text}\""))), Some(name));
+            let escaped: Vec<_> = text.bytes().map(|byte| format!("\\u{byte:04x}")).collect();
+            assert_eq!(Known::of(quoted(&format!("\"{}\"", escaped.concat()))), Some(name));
+            assert_eq!(Known::of(quoted(&format!("\"{}\"", text.to_uppercase()))), None);
+            assert!(text.len() <= LONGEST);
         }
+    }
+
+    #[test]
+    fn s3_other_keys_are_no_look_alikes() {
         for raw in [
-            r#""n\u0061me""#,
             r#""""#,
             r#""\u0000""#,
             r#""ids""#,

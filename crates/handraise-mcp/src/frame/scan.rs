@@ -18,22 +18,22 @@ pub(crate) struct Quoted<'a> {
 }
 
 impl<'a> Quoted<'a> {
+    /// What stands between the quotes.
+    pub(crate) fn inner(self) -> &'a [u8] {
+        &self.raw[1..self.raw.len() - 1]
+    }
+
     /// The string that this text means. An unpaired surrogate becomes U+FFFD.
     pub(crate) fn text(self) -> Cow<'a, str> {
-        let inner = &self.raw[1..self.raw.len() - 1];
-        if !self.is_escaped {
-            return String::from_utf8_lossy(inner);
+        if self.is_escaped {
+            return Cow::Owned(unescape(self.inner()));
         }
-        Cow::Owned(unescape(inner))
+        String::from_utf8_lossy(self.inner())
     }
 
     /// Whether the string is exactly `text`.
     pub(crate) fn is(self, text: &str) -> bool {
-        if self.is_escaped {
-            self.text() == text
-        } else {
-            &self.raw[1..self.raw.len() - 1] == text.as_bytes()
-        }
+        if self.is_escaped { self.text() == text } else { self.inner() == text.as_bytes() }
     }
 
     /// The string with its quotes, as it stands.
