@@ -89,7 +89,7 @@ fn spare_bits(part: &str) -> u32 {
 }
 
 #[test]
-fn s5_every_changed_character_is_refused_with_its_fault() {
+fn every_changed_character_is_refused_with_its_fault() {
     const ALPHABET: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     let offered = Vec::new();
     let small =
@@ -120,7 +120,7 @@ fn s5_every_changed_character_is_refused_with_its_fault() {
 }
 
 #[test]
-fn s5_cut_stretched_and_reordered_states_are_refused() {
+fn cut_stretched_and_reordered_states_are_refused() {
     let (text, keyring) = (sealed(), keyring());
     for end in 0..text.len() {
         assert!(open_with(&text[..end], &keyring).is_err(), "{}", &text[..end]);

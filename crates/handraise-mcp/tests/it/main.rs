@@ -1,0 +1,4 @@
+//! What only another program can tell.
+
+#[cfg(test)]
+mod canonical_against_node;
