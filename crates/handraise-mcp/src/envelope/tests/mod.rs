@@ -1,7 +1,10 @@
 //! Tests of the envelope, against a client and an upstream that are written out.
 
 mod cancel;
+mod mrtr;
+mod push;
 mod seed;
+mod transparent;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -112,7 +115,8 @@ impl World {
     }
 
     fn upstream_receives(&mut self, text: String) {
-        if value(&text)["method"] == "tools/call" {
+        let frame = ClientFrame::read(text.as_bytes()).unwrap();
+        if frame.method() == Some("tools/call") {
             self.runs += 1;
         }
         self.upstream.push(text);
