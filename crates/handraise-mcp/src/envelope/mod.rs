@@ -55,7 +55,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use handraise_core::Moment;
-use handraise_core::words::{Era, Outcome, Provenance};
+use handraise_core::words::{Outcome, Provenance};
 
 use crate::Now;
 use crate::declared::{self, Handshake, Party};
@@ -182,37 +182,32 @@ impl Envelope {
         let is_modern = declared::is_modern(frame);
         match self.carried_state(frame, method, is_modern, caller, now) {
             Carried::Nothing => {}
+            Carried::Ours(_) if self.open.get(id).is_some() => {
+                out.push(failed(id.to_owned(), INVALID_REQUEST, ID_IN_USE));
+                return Route::Consumed;
+            }
             Carried::Ours(state) => return self.retry(frame, id, *state, now, out),
             Carried::Refused(reason) => return self.refuse_state(frame, id, reason, out),
         }
         if self.open.is_empty() {
             self.progress.clear();
         }
-        let open = if method == "tools/call" {
-            let call = Call::keep(&self.process, frame, caller, now.boot, self.upstream_asks);
-            call.map_or_else(|| self.unkept(frame, id), Open::Called)
-        } else {
-            if method == "initialize" {
-                self.handshake.requested(frame);
+        let plain = || Plain { id: id.to_owned(), is_initialize: false, is_legacy: !is_modern, unkept: None };
+        let open = match method {
+            // A client that uses an id twice gets both answers, and no question: whose is the first one?
+            _ if self.open.get(id).is_some() => Open::Plain(plain()),
+            "tools/call" => {
+                let call = Call::keep(&self.process, frame, caller, now.boot, self.upstream_asks);
+                call.map_or_else(|| self.unkept(frame, plain()), Open::Called)
             }
-            Open::Plain(Plain {
-                id: id.to_owned(),
-                is_initialize: method == "initialize",
-                is_legacy: !is_modern,
-                unkept: None,
-            })
+            "initialize" => {
+                self.handshake.requested(frame);
+                Open::Plain(Plain { is_initialize: true, ..plain() })
+            }
+            _ => Open::Plain(plain()),
         };
-        // A client that uses an id twice gets both answers, and no question: whose is the first one?
-        if let Some(Open::Called(call)) = self.open.insert(id, open)
-            && let Some(again) = self.open.get_mut(id)
-        {
+        if let Some(Open::Called(call)) = self.open.insert(id, open) {
             self.progress.forget(call.progress_token());
-            *again = Open::Plain(Plain {
-                id: id.to_owned(),
-                is_initialize: false,
-                is_legacy: !is_modern,
-                unkept: None,
-            });
         }
         Route::Forward
     }
@@ -223,17 +218,15 @@ impl Envelope {
             return Some(failed(id.to_owned(), INTERNAL, &ended_message(status)));
         }
         if let Some(Open::Asking(_) | Open::Rerun(_) | Open::Checking(_)) = self.open.get(id) {
-            return Some(failed(id.to_owned(), INVALID_REQUEST, "an open request has this id"));
+            return Some(failed(id.to_owned(), INVALID_REQUEST, ID_IN_USE));
         }
         (self.open.len() >= self.process.config.limits.open_requests)
             .then(|| failed(id.to_owned(), INTERNAL, "too many requests of this client are open"))
     }
 
-    fn unkept(&self, frame: &ClientFrame<'_>, id: Id<'_>) -> Open {
-        let party = self.party(frame);
-        let is_legacy = party.era == Era::Push;
-        let unkept = Some(Box::new(Unkept::new(frame, party, &self.process.config.rules)));
-        Open::Plain(Plain { id: id.to_owned(), is_initialize: false, is_legacy, unkept })
+    fn unkept(&self, frame: &ClientFrame<'_>, plain: Plain) -> Open {
+        let unkept = Unkept::new(frame, self.party(frame), &self.process.config.rules);
+        Open::Plain(Plain { unkept: Some(Box::new(unkept)), ..plain })
     }
 
     /// Who is behind a request: what it says itself, else what its connection said.
@@ -444,8 +437,14 @@ impl Envelope {
         let message = ended_message(status);
         let open: Vec<Open> = self.open.take().collect();
         for open in open {
-            if let Open::Asking(asking) = &open {
-                self.withdraw(asking, "the server ended", "server-ended", Provenance::System, now, out);
+            match &open {
+                Open::Asking(asking) => {
+                    self.withdraw(asking, "the server ended", "server-ended", Provenance::System, now, out);
+                }
+                Open::Checking(checking) => {
+                    out.push(checking.retry.record(Outcome::Withdrawn, Some("server-ended")));
+                }
+                Open::Plain(_) | Open::Called(_) | Open::Rerun(_) => {}
             }
             out.extend(open.id().map(|id| failed(id.to_owned(), INTERNAL, &message)));
         }
@@ -460,6 +459,8 @@ impl Envelope {
         self.open.len()
     }
 }
+
+const ID_IN_USE: &str = "an open request has this id";
 
 fn ended_message(status: &str) -> String {
     format!("the MCP server ended: {status}")

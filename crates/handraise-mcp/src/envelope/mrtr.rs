@@ -183,7 +183,7 @@ impl Envelope {
             self.forward_again(&id.to_owned(), again, out);
             return Route::Consumed;
         };
-        let Some(again) = Kept::new(&self.process, &again) else {
+        let Some(again) = Kept::new(&self.process, &again, retry.state.result.len()) else {
             out.push(retry.record(Outcome::Error, Some("bytes-in-flight")));
             out.push(original(id, &retry.state.result));
             return Route::Consumed;
@@ -234,8 +234,11 @@ impl Envelope {
 
     /// Takes note of a question of another handraise that goes through this one.
     pub(super) fn note_passed_on(&self, frame: &ServerFrame<'_>) {
+        if !frame.looks.question {
+            return;
+        }
         let state = frame.result().and_then(|result| member_named(result, "requestState")).and_then(string);
-        if let Some(state) = state.filter(|state| frame.looks.question && seal::is_ours(state)) {
+        if let Some(state) = state.filter(|state| seal::is_ours(state)) {
             self.process.pass_on(&state);
         }
     }

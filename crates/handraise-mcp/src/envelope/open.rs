@@ -105,9 +105,9 @@ pub(super) struct Kept {
 }
 
 impl Kept {
-    /// A copy, if there is room for it.
-    pub(super) fn new(process: &Arc<Process>, bytes: &[u8]) -> Option<Self> {
-        let reserved = Process::reserve(process, bytes.len())?;
+    /// A copy, if there is room for it and for `more` bytes that are kept beside it.
+    pub(super) fn new(process: &Arc<Process>, bytes: &[u8], more: usize) -> Option<Self> {
+        let reserved = Process::reserve(process, bytes.len() + more)?;
         Some(Self { bytes: bytes.into(), _reserved: reserved })
     }
 
@@ -125,7 +125,7 @@ impl Call {
         arrived: Moment,
         upstream_asks: u64,
     ) -> Option<Self> {
-        let kept = Kept::new(process, frame.bytes())?;
+        let kept = Kept::new(process, frame.bytes(), 0)?;
         let meta = frame.params.as_ref().and_then(|params| params.meta.as_ref());
         let progress_token = meta.and_then(|meta| {
             let token = member_at(frame.text(meta.clone()), "progressToken")?;

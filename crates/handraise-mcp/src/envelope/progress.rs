@@ -5,6 +5,13 @@ use crate::frame::{ById, Id, member_named};
 /// Tokens whose progress is watched. More calls than that lose the guarantee, not their progress.
 const MAX_TOKENS: usize = 1024;
 
+/// The longest token that is watched, in bytes.
+const LONGEST_TOKEN: usize = 256;
+
+fn is_watched(token: &Id<'_>) -> bool {
+    token.raw().len() <= LONGEST_TOKEN
+}
+
 /// The last progress that was forwarded, by token.
 #[derive(Debug, Default)]
 pub(super) struct Progress {
@@ -17,7 +24,7 @@ pub(super) struct Progress {
 impl Progress {
     /// Whether the params of `notifications/progress` go on to the client.
     pub(super) fn passes(&mut self, params: &str) -> bool {
-        let token = member_named(params, "progressToken").and_then(Id::parse);
+        let token = member_named(params, "progressToken").and_then(Id::parse).filter(is_watched);
         let value = member_named(params, "progress").and_then(|value| value.parse::<f64>().ok());
         let (Some(token), Some(value)) = (token, value) else { return true };
         if let Some(floor) = self.floors.get_mut(token) {
@@ -44,7 +51,7 @@ impl Progress {
 
     /// A call runs again.
     pub(super) fn runs_again(&mut self, token: Option<Id<'_>>) {
-        if let Some(token) = token {
+        if let Some(token) = token.filter(is_watched) {
             let floor = self.last.remove(token).unwrap_or(f64::NEG_INFINITY);
             self.floors.insert(token, floor);
         }
@@ -104,6 +111,9 @@ mod tests {
             assert!(progress.passes(&params(&number.to_string(), "1")));
         }
         assert_eq!(progress.last.len(), MAX_TOKENS);
+        let long = format!("\"{}\"", "x".repeat(LONGEST_TOKEN));
+        progress.runs_again(Id::parse(&long));
+        assert!(progress.passes(&params(&long, "2")) && progress.passes(&params(&long, "1")));
         progress.forget(Id::parse("0"));
         assert_eq!(progress.last.len(), MAX_TOKENS - 1);
         progress.clear();

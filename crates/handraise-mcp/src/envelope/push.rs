@@ -27,9 +27,11 @@ impl Envelope {
         now: Now,
         out: &mut Vec<Out>,
     ) -> Route {
-        let (Some(refusal), Some(id)) =
-            (Kept::new(&self.process, frame.bytes()), call.id().map(Id::to_owned))
-        else {
+        let candidates = subject.ambiguity.candidates.iter();
+        let parsed =
+            candidates.map(|candidate| size_of_val(candidate) + candidate.whole.get().len() * 2).sum();
+        let refusal = Kept::new(&self.process, frame.bytes(), parsed);
+        let (Some(refusal), Some(id)) = (refusal, call.id().map(Id::to_owned)) else {
             out.push(subject.passed(Outcome::NotOffered, Some("bytes-in-flight")));
             self.progress.forget(call.progress_token());
             return Route::Forward;

@@ -64,6 +64,9 @@ pub enum Problem {
     /// The method is `tools/call` only after case folding or NUL trimming, or the tool's name holds a NUL.
     #[error("a name looks like another one")]
     LookAlikeName,
+    /// An id is longer than 1 KiB.
+    #[error("an id is too long")]
+    LongId,
     /// `params` of `tools/call` is no object.
     #[error("params is an object")]
     NoParams,
@@ -85,8 +88,8 @@ fn is_judged(method: &str) -> bool {
     METHODS.contains(&method) || method.starts_with("tasks/")
 }
 
-/// The longest id that is echoed for a frame that is not forwarded, in bytes.
-const LONGEST_ECHO: usize = 1024;
+/// The longest id, in bytes: ids are kept for as long as their requests are open.
+const LONGEST_ID: usize = 1024;
 
 impl<'a> ClientFrame<'a> {
     /// Reads a frame: one line of stdio without its end, or one HTTP body.
@@ -103,7 +106,7 @@ impl<'a> ClientFrame<'a> {
         let Reading { id, method, params, answer, ids, .. } = reading;
         let (id, id_at) = id.map_or((None, 0..0), |(id, at)| (id, at));
         if let Some(problem) = problem {
-            let id = id.filter(|id| ids == 1 && id.raw().len() <= LONGEST_ECHO).map(|id| id.raw().to_owned());
+            let id = id.filter(|id| ids == 1 && id.raw().len() <= LONGEST_ID).map(|id| id.raw().to_owned());
             return Err(Malformed { id, problem });
         }
         let params = params.filter(|params| !params.at.is_empty());
@@ -250,6 +253,10 @@ impl<'a> Reading<'a> {
         let method = self.method.as_deref().unwrap_or_default();
         if self.in_frame.is_some() {
             return self.in_frame;
+        }
+        let id = self.id.as_ref().and_then(|(id, _)| *id);
+        if id.is_some_and(|id| id.raw().len() > LONGEST_ID) {
+            return Some(Problem::LongId);
         }
         if method != "tools/call" && folds_to(method, "tools/call") {
             return Some(Problem::LookAlikeName);
