@@ -19,7 +19,7 @@ use handraise_store::{NewSubmission, Verdict};
 pub(crate) use self::verdict::{ask_for_verdicts, settle_by_holder, withdrawn};
 use self::{
     submission::submission,
-    verdict::{delivered, judged, record, resolve, without_verdict},
+    verdict::{delivered, ended, had_ended, judged, record, resolve, without_verdict},
 };
 use crate::{
     extract::Caller,
@@ -70,6 +70,7 @@ pub(crate) async fn answer_batch(
 ) -> Result<Vec<Ask>, Failure> {
     let mut owner: Option<String> = None;
     let mut rows = Vec::new();
+    let mut settled = None;
     for (id, request) in requests {
         check(&request)?;
         let Some((ask, instance)) = app.store.ask(&id).await? else { return Err(unknown(&id)) };
@@ -95,9 +96,15 @@ pub(crate) async fn answer_batch(
         }
         let respond = respond(&new, request);
         rows.push((new, respond));
+        settled = settled.or_else(|| ask.settlement.map(|settlement| (ask.id, settlement)));
     }
     let connection = owner.as_deref().and_then(|owner| app.hub.connection(owner));
-    let Some(connection) = connection else { return Err(Failure::holder_not_connected()) };
+    let Some(connection) = connection else {
+        return Err(match settled {
+            Some((ask, settlement)) => had_ended(&ask, settlement, false),
+            None => Failure::holder_not_connected(),
+        });
+    };
     let patience = app.settings.timing.verdict;
     let task = app.tasks.spawn(forward_batch(Arc::clone(&app), connection, rows));
     match tokio::time::timeout(patience, task).await {
@@ -242,11 +249,15 @@ async fn forward_batch(
                 return Ok(asks);
             }
             Ok(Reply { error: Some(error), payload }) => {
-                let ended = payload.and_then(|payload| serde_json::from_str::<Ended>(payload.get()).ok());
-                if let Some(ended) = ended.and_then(|ended| ended.ended) {
-                    settle_by_holder(&app, &connection.instance, &ended).await?;
-                }
-                (Verdict::Refused, Failure::of_holder(error))
+                let how = payload.and_then(|payload| serde_json::from_str::<Ended>(payload.get()).ok());
+                let failure = match how.and_then(|how| how.ended) {
+                    Some(how) => {
+                        settle_by_holder(&app, &connection.instance, &how).await?;
+                        ended(&app, error, &how.pending_id).await?
+                    }
+                    None => Failure::of_holder(error),
+                };
+                (Verdict::Refused, failure)
             }
             Err(Lost::NotWritten) => (Verdict::NotDelivered, Failure::holder_not_connected()),
             Err(Lost::Unknown) => return Err(Failure::verdict_unknown()),

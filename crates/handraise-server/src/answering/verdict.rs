@@ -114,12 +114,18 @@ pub(super) async fn resolve(
 pub(super) async fn record(app: &App, new: NewSubmission, settlement: Settlement) -> Result<Ask, Failure> {
     app.store.submit(app.now(), std::slice::from_ref(&new)).await?;
     app.store.reply(app.now(), &new.id, Verdict::NotFound, None).await?;
-    Err(had_ended(&new.ask, settlement))
+    let recorded = was_withdrawn(Some(&settlement));
+    Err(had_ended(&new.ask, settlement, recorded))
+}
+
+/// The holder says that an ask of a batch had ended: nothing was delivered, and nothing is on record.
+pub(super) async fn ended(app: &Inbox, error: ErrorBody, ask: &str) -> Result<Failure, StoreError> {
+    let settlement = app.store.ask(ask).await?.and_then(|(ask, _)| ask.settlement);
+    Ok(Failure::ended(error, settlement, false))
 }
 
 /// The holder is gone: how the ask ended is told as it is stored.
-fn had_ended(ask: &str, settlement: Settlement) -> Failure {
-    let recorded = was_withdrawn(Some(&settlement));
+pub(super) fn had_ended(ask: &str, settlement: Settlement, recorded: bool) -> Failure {
     let message = format!("ask {ask} had ended as {}", settlement.outcome.as_str());
     Failure::ended(ErrorBody::new(ErrorCode::NotFound, message), Some(settlement), recorded)
 }
@@ -133,7 +139,10 @@ pub(super) async fn without_verdict(app: &App, new: &NewSubmission, lost: Lost) 
     match (ask.as_ref().and_then(|ask| ask.settlement.clone()), ask, lost) {
         // The word that it ended came before the response.
         (Some(settlement), Some(ask), _) if settlement.submission_id.as_ref() == Some(&new.id) => Ok(ask),
-        (Some(settlement), _, _) => Err(had_ended(&new.ask, settlement)),
+        (Some(settlement), _, _) => {
+            let recorded = was_withdrawn(Some(&settlement));
+            Err(had_ended(&new.ask, settlement, recorded))
+        }
         (None, _, Lost::NotWritten) => Err(Failure::holder_not_connected()),
         (None, _, Lost::Unknown) => Err(Failure::verdict_unknown()),
     }
