@@ -58,6 +58,17 @@ pub enum Unaskable {
     Form(#[from] Refusal),
 }
 
+impl Unaskable {
+    /// A short word for counters and records.
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::Malformed(_) => "malformed",
+            Self::TooManyOptions { .. } => "too_many_options",
+            Self::Form(refusal) => refusal.code(),
+        }
+    }
+}
+
 /// Reads the parameters of a `session/request_permission`.
 ///
 /// # Errors

@@ -23,6 +23,9 @@ use tokio::sync::oneshot;
 
 use crate::link::Link;
 
+/// Why a request of a session that is not the agent's is declined.
+const NO_SESSION: &str = "no_session";
+
 type Sent = Result<(), Error>;
 
 /// Turns a verdict into the result of the request behind an ask.
@@ -102,11 +105,13 @@ impl Asks {
             Ok(request) => request,
             Err(declined) => {
                 tracing::info!(reason = declined.code(), "declined an elicitation: {declined}");
+                self.holder.declined(declined.code());
                 return asking.answer(Delivery::Decline);
             }
         };
         let Some(peer) = peer.filter(|peer| peer.session == request.session_id) else {
             tracing::info!("declined an elicitation: there is no such session");
+            self.holder.declined(NO_SESSION);
             return asking.answer(Delivery::Decline);
         };
         for ignored in &request.ignored {
@@ -136,12 +141,14 @@ impl Asks {
         let request = match permission::read(params) {
             Ok(request) => request,
             Err(unaskable) => {
-                tracing::info!("rejected a permission request: {unaskable}");
+                tracing::info!(reason = unaskable.code(), "rejected a permission request: {unaskable}");
+                self.holder.declined(unaskable.code());
                 return asking.answer(Delivery::Decline);
             }
         };
         let Some(peer) = peer.filter(|peer| peer.session == request.session_id) else {
             tracing::info!("rejected a permission request: there is no such session");
+            self.holder.declined(NO_SESSION);
             return asking.answer(Delivery::Decline);
         };
         let mut ask =
@@ -296,5 +303,58 @@ impl Drop for Place {
         self.open.lock().asks.remove(&self.key);
         // The agent goes on from here, which may take it a while.
         self.link.sign_of_life();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use handraise_acp::{elicitation::Declined, permission::Unaskable};
+    use handraise_api::frame::DECLINE_REASONS;
+    use handraise_core::{form::Refusal, holder::Refused};
+
+    use super::*;
+
+    #[test]
+    fn s39_every_reason_to_decline_is_a_word_that_the_inbox_counts() {
+        let question = String::new;
+        let refusals = [
+            Refusal::NoQuestions,
+            Refusal::NotAnObject,
+            Refusal::SchemaTooLarge { limit: 0 },
+            Refusal::TooDeep { limit: 0 },
+            Refusal::TooManyProperties { found: 0, limit: 0 },
+            Refusal::TooManyChoices { question: question(), found: 0, limit: 0 },
+            Refusal::MessageTooLarge { found: 0, limit: 0 },
+            Refusal::ChoiceCount { question: question(), found: 0, least: 0, most: 0 },
+            Refusal::DuplicateQuestion { question: question() },
+        ];
+        let declined = [
+            Declined::Off,
+            Declined::UrlMode,
+            Declined::UnknownMode,
+            Declined::RequestScope,
+            Declined::BothScopes,
+            Declined::NoScope,
+            Declined::Malformed(""),
+        ];
+        let refused = [
+            Refused::NoInbox,
+            Refused::ShuttingDown,
+            Refused::KnownId,
+            Refused::OpenAsks,
+            Refused::OpenBytes,
+            Refused::SessionOpenAsks,
+            Refused::SessionParkedAsks,
+            Refused::Rate,
+            Refused::TooLarge,
+        ];
+        let mut words = vec![NO_SESSION, Unaskable::TooManyOptions { found: 0 }.code()];
+        words.extend(refusals.iter().map(Refusal::code));
+        words.extend(declined.iter().map(Declined::code));
+        words.extend(refused.iter().map(|refused| refused.code()));
+        words.sort_unstable();
+        let mut known = DECLINE_REASONS.to_vec();
+        known.sort_unstable();
+        assert_eq!(words, known);
     }
 }

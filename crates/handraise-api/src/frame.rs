@@ -3,6 +3,8 @@
 //! Every frame is one JSON text message. A `request` is answered by a `response` with its id; an `event` is not
 //! answered. Unknown fields are ignored; an unknown action of a request is answered with `UNKNOWN_ACTION`.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -44,6 +46,8 @@ pub mod action {
     pub const SESSION_CANCEL: &str = "session.cancel";
     /// Holder: a session began or changed. An event.
     pub const SESSION_UPDATED: &str = "session.updated";
+    /// Holder: how many asks it has declined itself. An event.
+    pub const ASKS_DECLINED: &str = "asks.declined";
     /// Holder: a transcript entry. A request.
     pub const SESSION_MESSAGE: &str = "session.message";
 }
@@ -280,6 +284,48 @@ pub struct Ended {
     /// How it ended, if the holder still knows.
     pub ended: Option<AskSettled>,
 }
+
+/// Payload of `asks.declined`: asks that were declined without reaching anyone, since the last time that it was told.
+/// With the stream a count may be lost, and none is told twice.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AsksDeclined {
+    /// How many, by reason: words of [`DECLINE_REASONS`].
+    pub counts: BTreeMap<String, u64>,
+}
+
+/// Every reason for which an ask is declined without reaching anyone (acp.md; form.md, "Size limits"; AC-16 to AC-20).
+pub const DECLINE_REASONS: &[&str] = &[
+    // The request is none that can be asked here.
+    "off",
+    "url_mode",
+    "unknown_mode",
+    "request_scope",
+    "both_scopes",
+    "no_scope",
+    "no_session",
+    "malformed",
+    "too_many_options",
+    // Nothing can be made of its form.
+    "no_questions",
+    "not_an_object",
+    "schema_too_large",
+    "too_deep",
+    "too_many_properties",
+    "too_many_choices",
+    "message_too_large",
+    "choice_count",
+    "duplicate_question",
+    // The holder takes no more.
+    "no_inbox",
+    "shutting_down",
+    "known_id",
+    "open_asks",
+    "open_bytes",
+    "session_open_asks",
+    "session_parked_asks",
+    "rate",
+    "too_large",
+];
 
 /// Payload of `session.updated`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -158,13 +158,19 @@ impl Holder {
         }
         // A minted id is a valid id; should it ever not be, nobody is asked.
         let Ok(id) = AskId::new(ids::mint()) else { return Err(Refused::KnownId) };
-        let ask = ask.into_engine(id.clone())?;
+        let ask = ask.into_engine(id.clone()).inspect_err(|refused| {
+            self.0.shared.change(|state, _| {
+                state.engine.count(*refused);
+                state.declined(refused.code());
+            });
+        })?;
         self.0.shared.change(|state, now| {
             state.expect_delivery(id.clone(), Box::new(deliver));
             let (engine, courier) = state.adjudicator();
             let opened = engine.open(now, ask, courier);
             if let Err(refused) = opened {
                 state.forget_delivery(&id);
+                state.declined(refused.code());
                 tracing::warn!(reason = refused.code(), "an ask was refused: {refused}");
                 return Err(refused);
             }
@@ -208,6 +214,15 @@ impl Holder {
             let answered = ended.submission.as_ref().and_then(|_| state.answerers.get(ask).cloned());
             Some(Settled { ended, answered })
         })
+    }
+
+    /// Counts a request that was declined before it became an ask; `reason` is one of
+    /// [`DECLINE_REASONS`](handraise_api::frame::DECLINE_REASONS). What [`open`](Self::open) refuses is counted there.
+    /// The inbox is told of all of them.
+    pub fn declined(&self, reason: &'static str) {
+        if !self.0.is_detached {
+            self.0.shared.change(|state, _| state.declined(reason));
+        }
     }
 
     /// How many asks are open.

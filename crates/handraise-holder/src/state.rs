@@ -10,7 +10,7 @@ use std::{
 };
 
 use handraise_api::{
-    frame::{Flags, Limits as WireLimits, SessionUpdated, Welcome, action},
+    frame::{AsksDeclined, Flags, Limits as WireLimits, SessionUpdated, Welcome, action},
     session::SessionState,
 };
 use handraise_core::{
@@ -52,6 +52,8 @@ pub(crate) struct State {
     couriers: Couriers,
     pub(crate) transcripts: Transcripts,
     sessions: Sessions,
+    /// Asks that were declined without reaching anyone, by reason, as far as the inbox has not been told.
+    declined: BTreeMap<&'static str, u64>,
     pub(crate) commands: Option<mpsc::Sender<Command>>,
     pub(crate) answerers: Answerers,
     pub(crate) flags: Flags,
@@ -75,6 +77,7 @@ impl Shared {
             couriers: Couriers::default(),
             transcripts: Transcripts::default(),
             sessions: Sessions::default(),
+            declined: BTreeMap::new(),
             commands: None,
             answerers: Answerers::default(),
             flags: Flags { acp_elicitation: false, elicitation: false, adaptive_profiles: false },
@@ -143,6 +146,10 @@ impl State {
         self.couriers.spent.extend(self.couriers.waiting.remove(ask));
     }
 
+    pub(crate) fn declined(&mut self, reason: &'static str) {
+        *self.declined.entry(reason).or_default() += 1;
+    }
+
     pub(crate) fn session_updated(&mut self, session: SessionUpdated) {
         self.sessions.update(session);
     }
@@ -155,7 +162,10 @@ impl State {
     }
 
     pub(crate) fn has_outgoing(&self) -> bool {
-        self.sessions.has_unsent() || self.engine.has_notice() || self.transcripts.has_unsent()
+        self.sessions.has_unsent()
+            || self.engine.has_notice()
+            || !self.declined.is_empty()
+            || self.transcripts.has_unsent()
     }
 
     /// The next frame of ours, and what its response acknowledges. Where sessions stand comes first, so that what
@@ -166,6 +176,11 @@ impl State {
         }
         if let Some(notice) = self.engine.next_notice(now) {
             return Some((wire::notice(id, &notice, now), Some(Sent::Notice(notice.receipt()))));
+        }
+        if !self.declined.is_empty() {
+            let counts = std::mem::take(&mut self.declined);
+            let counts = counts.into_iter().map(|(reason, count)| (reason.to_owned(), count)).collect();
+            return Some((wire::event(action::ASKS_DECLINED, &wire::json(&AsksDeclined { counts })), None));
         }
         let (receipt, payload) = self.transcripts.next()?;
         Some((wire::request(id, action::SESSION_MESSAGE, &payload), Some(Sent::Entry(receipt))))
@@ -185,7 +200,10 @@ impl State {
 
     /// Whether the inbox knows everything.
     pub(crate) fn is_told(&self) -> bool {
-        self.engine.is_acknowledged() && self.transcripts.is_acknowledged() && !self.sessions.has_unsent()
+        self.engine.is_acknowledged()
+            && self.transcripts.is_acknowledged()
+            && !self.sessions.has_unsent()
+            && self.declined.is_empty()
     }
 }
 

@@ -5,6 +5,7 @@ use std::{
     sync::atomic::{AtomicU64, Ordering},
 };
 
+use handraise_api::frame::DECLINE_REASONS;
 use handraise_core::{Outcome, Source};
 
 /// What was refused because of a bound, or for who said it.
@@ -48,8 +49,13 @@ pub(crate) struct Metrics {
     opened: Vec<AtomicU64>,
     settled: Vec<AtomicU64>,
     refused: Vec<AtomicU64>,
+    /// By reason; the last counts those that this inbox has no word for.
+    declined: Vec<AtomicU64>,
     submissions: AtomicU64,
 }
+
+/// The label of asks that a holder declined for a reason that this inbox does not know.
+const OTHER: &str = "other";
 
 impl Default for Metrics {
     fn default() -> Self {
@@ -58,6 +64,7 @@ impl Default for Metrics {
             opened: counters(Source::ALL.len()),
             settled: counters(Outcome::ALL.len()),
             refused: counters(Refused::ALL.len()),
+            declined: counters(DECLINE_REASONS.len() + 1),
             submissions: AtomicU64::new(0),
         }
     }
@@ -81,6 +88,14 @@ impl Metrics {
 
     pub(crate) fn refused(&self, what: Refused) {
         count(&self.refused, &Refused::ALL, &what);
+    }
+
+    /// Counts asks that a holder declined without showing them to anyone.
+    pub(crate) fn declined(&self, reason: &str, count: u64) {
+        let at = DECLINE_REASONS.iter().position(|known| *known == reason).unwrap_or(DECLINE_REASONS.len());
+        if let Some(counter) = self.declined.get(at) {
+            counter.fetch_add(count, Ordering::Relaxed);
+        }
     }
 
     pub(crate) fn submitted(&self) {
@@ -121,6 +136,12 @@ impl Metrics {
             read(&self.settled, "outcome", Outcome::ALL.iter().map(|word| word.as_str()).collect()),
         );
         family(
+            "handraise_asks_declined_total",
+            "counter",
+            "Asks that their holders declined without showing them to anyone, since start.",
+            read(&self.declined, "reason", DECLINE_REASONS.iter().copied().chain([OTHER]).collect()),
+        );
+        family(
             "handraise_submissions_total",
             "counter",
             "Answers and skips taken since start.",
@@ -144,10 +165,16 @@ mod tests {
     fn s39_every_label_is_there_from_the_start() {
         let metrics = Metrics::default();
         metrics.settled(Outcome::Timeout);
+        metrics.declined("rate", 7);
+        metrics.declined("a reason of a later version\n", 2);
         let text = metrics.render(3, 2, 1);
         assert!(text.contains("handraise_asks_open 3\n"), "{text}");
         assert!(text.contains("handraise_asks_settled_total{outcome=\"timeout\"} 1\n"), "{text}");
         assert!(text.contains("handraise_asks_settled_total{outcome=\"accept\"} 0\n"), "{text}");
+        assert!(text.contains("handraise_asks_declined_total{reason=\"rate\"} 7\n"), "{text}");
+        assert!(text.contains("handraise_asks_declined_total{reason=\"url_mode\"} 0\n"), "{text}");
+        assert!(text.contains("handraise_asks_declined_total{reason=\"other\"} 2\n"), "{text}");
+        assert!(!text.contains("later version"), "{text}");
         assert!(text.contains("handraise_refused_total{what=\"not_owner\"} 0\n"), "{text}");
     }
 }

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use handraise_api::{
     error::ErrorCode,
-    frame::{AskOpened, AskSettled, Respond, RespondBatch, RespondPermission, VerdictQuery, action},
+    frame::{
+        AskOpened, AskSettled, AsksDeclined, Respond, RespondBatch, RespondPermission, VerdictQuery, action,
+    },
     words::{Outcome, Provenance, WireAction},
 };
 use handraise_core::{
@@ -13,7 +15,7 @@ use handraise_core::{
 };
 use handraise_holder::{Delivery, EndCause, NewAsk};
 
-use crate::inbox::{Asker, Inbox, Listen, accepts, colour, pick, soon};
+use crate::inbox::{Asker, Inbox, Listen, accepts, colour, pick, soon, wide_limits};
 
 fn query(ask: &str, submission: &str) -> VerdictQuery {
     VerdictQuery { pending_id: ask.into(), submission_id: submission.into() }
@@ -416,4 +418,71 @@ async fn s15_the_asking_side_learns_who_answered_from_the_inbox_and_how_it_ended
     })
     .await;
     assert_eq!(who(&expired), ("timeout", "system", None));
+}
+
+#[tokio::test]
+async fn verdicts_are_known_for_the_last_10_000_ended_asks_and_for_an_hour() {
+    const ENOUGH: usize = 10_000;
+    let mut inbox = Inbox::start(Listen::Socket).await;
+    let (holder, mut stream) = inbox.holder().await;
+    let asker = Asker::default();
+    let first = holder.open(colour(), asker.takes()).unwrap();
+    assert!(stream.ask(action::RESPOND, &pick(first.as_str(), "winner", "Red")).await.is_success());
+    for _ in 0..ENOUGH / 100 {
+        for _ in 0..100 {
+            let id = holder.open(colour(), |_| true).unwrap();
+            holder.withdraw(&id, EndCause::RequestCancelled);
+        }
+        // Reads on, so that the holder need not wait for us.
+        stream.ask(action::VERDICT, &query(first.as_str(), "winner")).await;
+    }
+    let knows = async |stream: &mut crate::inbox::Connection| {
+        let won = stream.ask(action::VERDICT, &query(first.as_str(), "winner")).await;
+        let lost = stream.ask(action::VERDICT, &query(first.as_str(), "loser")).await;
+        assert_eq!(lost.code, Some(ErrorCode::NotFound));
+        let names_the_winner = lost.payload["ended"]["submission_id"] == "winner";
+        assert_eq!(won.is_success(), names_the_winner, "{won:?} {lost:?}");
+        names_the_winner
+    };
+    inbox.clock.advance(Duration::from_secs(3_599));
+    holder.withdraw(&holder.open(colour(), |_| true).unwrap(), EndCause::RequestCancelled);
+    assert!(knows(&mut stream).await, "for an hour, however many have ended");
+    inbox.clock.advance(Duration::from_secs(1));
+    holder.withdraw(&holder.open(colour(), |_| true).unwrap(), EndCause::RequestCancelled);
+    assert!(!knows(&mut stream).await, "it is old, and not among the last 10,000");
+    assert_eq!(asker.got(), [accepts("Red")]);
+}
+
+#[tokio::test]
+async fn ac18_s37_what_is_declined_is_told_to_the_inbox_in_sums() {
+    let mut inbox = Inbox::start(Listen::Socket).await;
+    let limits = handraise_api::frame::Limits { asks_per_second: 1, ..wide_limits() };
+    let (holder, mut stream) = inbox.holder_with(inbox.settings(), limits).await;
+    holder.open(colour(), |_| true).unwrap();
+    let _: AskOpened = stream.expect(action::ASK_OPENED).await;
+    stream.cut();
+    let mut stream = inbox.next().await;
+    for _ in 0..1_000 {
+        holder.open(colour(), |_| true).unwrap_err();
+        holder.declined("url_mode");
+    }
+    stream.welcome_with(2, limits).await;
+    stream.snapshot().await;
+    let told: AsksDeclined = stream.expect(action::ASKS_DECLINED).await;
+    assert_eq!(
+        told.counts.into_iter().collect::<Vec<_>>(),
+        [("rate".into(), 1_000), ("url_mode".into(), 1_000)]
+    );
+    // A holder that goes down tells what it has not told yet.
+    holder.declined("no_scope");
+    let going = tokio::spawn(holder.shutdown());
+    let mut told = Vec::new();
+    while let Some(frame) = stream.frame().await {
+        stream.acknowledge(&frame).await;
+        if frame.action == action::ASKS_DECLINED {
+            told.push(frame.payload.unwrap().get().to_owned());
+        }
+    }
+    soon(going).await.unwrap();
+    assert_eq!(told, [r#"{"counts":{"no_scope":1}}"#]);
 }

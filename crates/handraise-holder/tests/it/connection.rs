@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use handraise_api::{
     error::ErrorCode,
-    frame::{AskOpened, AskSettled, Limits, action},
+    frame::{AskOpened, AskSettled, AsksDeclined, Limits, action},
     words::Outcome,
 };
 use handraise_holder::{
@@ -167,6 +167,8 @@ async fn an_ask_that_fits_no_frame_is_refused_and_large_ones_go_in_parts() {
     let (holder, mut stream) = inbox.holder().await;
     let large = |bytes: usize| NewAsk { message: "x".repeat(bytes), ..colour() };
     assert_eq!(holder.open(large(9 << 20), |_| true), Err(Refused::TooLarge));
+    let told: AsksDeclined = stream.expect(action::ASKS_DECLINED).await;
+    assert_eq!(told.counts.into_iter().collect::<Vec<_>>(), [("too_large".into(), 1)]);
     for _ in 0..5 {
         holder.open(large(3 << 20), |_| true).unwrap();
         let _: AskOpened = stream.expect(action::ASK_OPENED).await;

@@ -7,8 +7,8 @@ use futures_util::{StreamExt as _, stream::SplitStream};
 use handraise_api::{
     error::{ErrorBody, ErrorCode},
     frame::{
-        AnnouncedAsk, AskOpened, AskSettled, Ended, Frame, FrameKind, HolderSettlement, SessionMessage,
-        SessionUpdated, SnapshotPart, Success, action,
+        AnnouncedAsk, AskOpened, AskSettled, AsksDeclined, Ended, Frame, FrameKind, HolderSettlement,
+        SessionMessage, SessionUpdated, SnapshotPart, Success, action,
     },
 };
 use handraise_core::{
@@ -119,6 +119,7 @@ impl<'a> Talk<'a> {
             action::ASK_SETTLED => self.settled(&frame).await,
             action::SESSION_UPDATED => self.session_updated(&frame).await,
             action::SESSION_MESSAGE => self.session_message(&frame).await,
+            action::ASKS_DECLINED => self.declined(&frame).map_err(Said::from),
             unknown => {
                 let unknown: String = unknown.chars().take(64).collect();
                 let message = format!("this inbox knows no action `{unknown}`");
@@ -354,6 +355,14 @@ impl<'a> Talk<'a> {
         }
         app.tell_session(Some(&said.session_id)).await;
         agents::session_is_there(app, connection, &said.session_id);
+        Ok(())
+    }
+
+    fn declined(&self, frame: &Frame) -> Result<(), ErrorBody> {
+        let AsksDeclined { counts } = payload(frame)?;
+        for (reason, count) in counts {
+            self.app.metrics.declined(&reason, count);
+        }
         Ok(())
     }
 
