@@ -163,7 +163,11 @@ async fn write(
 
 #[cfg(test)]
 mod tests {
+    use futures_util::FutureExt as _;
+    use handraise_transport::clock::SystemClock;
+
     use super::*;
+    use crate::link::CREDIT;
 
     #[tokio::test]
     async fn a_request_with_half_a_character_in_it_is_read() {
@@ -174,5 +178,31 @@ mod tests {
         assert!(serde_json::to_string(&request).unwrap().contains("cut \u{fffd}"));
         let noise = Lines::new(&b"{\"\\ud83d"[..], 1024).next().await.unwrap().unwrap();
         assert!(parse(&noise).is_none());
+    }
+
+    #[tokio::test]
+    async fn s37_no_more_is_read_than_is_being_handled() {
+        let link = Link::new(SystemClock::shared());
+        let line = r#"{"jsonrpc":"2.0","method":"session/update","params":{}}"#.to_owned() + "\n";
+        let flood = std::io::Cursor::new(line.repeat(3 * CREDIT).into_bytes());
+        let Connection { channel, closed, .. } = connect(flood, tokio::io::sink(), &link);
+        let (mut frames, _to_agent) = channel.into_parts();
+        for _ in 0..CREDIT {
+            frames.next().await.unwrap();
+        }
+        for _ in 0..1_000 {
+            tokio::task::yield_now().await;
+        }
+        assert!(frames.next().now_or_never().is_none(), "the {CREDIT} that are under way are all");
+        link.handled();
+        frames.next().await.unwrap();
+        assert!(frames.next().now_or_never().is_none(), "one was handled, one came");
+        for _ in 0..2 * CREDIT {
+            link.handled();
+        }
+        for _ in 0..2 * CREDIT - 1 {
+            frames.next().await.unwrap();
+        }
+        assert!(matches!(closed.await, Ok(Closed::End)));
     }
 }

@@ -50,7 +50,7 @@ pub(crate) struct Grant {
 }
 
 impl Grant {
-    fn new(stored: StoredToken) -> Option<Self> {
+    pub(crate) fn new(stored: StoredToken) -> Option<Self> {
         let hash = unhex(&stored.hash)?;
         Some(Self { token: stored.token, hash, parent: stored.parent, ended: CancellationToken::new() })
     }

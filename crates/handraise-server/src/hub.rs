@@ -268,3 +268,57 @@ pub(crate) fn refusal(code: ErrorCode, message: impl Into<String>) -> ErrorBody 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests {
+    use handraise_api::access::{Scope, Token};
+    use handraise_store::StoredToken;
+
+    use super::*;
+
+    /// A connection whose socket takes nothing.
+    fn unread() -> (Arc<Connection>, mpsc::Receiver<Outgoing>) {
+        let token = Token {
+            id: "t".into(),
+            name: "laptop".into(),
+            scope: Scope::Holder,
+            owner: None,
+            created_at: jiff::Timestamp::UNIX_EPOCH,
+            expires_at: None,
+            page_session: false,
+        };
+        let grant = Grant::new(StoredToken { token, hash: "00".repeat(32), parent: None }).unwrap();
+        Connection::new("i".into(), 1, HolderKind::Agent, Arc::new(grant), CancellationToken::new())
+    }
+
+    #[tokio::test]
+    async fn s37_a_holder_that_does_not_read_is_dropped_and_what_it_was_not_sent_is_known() {
+        let frames = (QUEUED_FRAMES, "x".to_owned());
+        let bytes = (QUEUED_BYTES / (1024 * 1024), "x".repeat(1024 * 1024 - 200));
+        for (fits, payload) in [frames, bytes] {
+            let (connection, mut queue) = unread();
+            let waiting: Vec<_> = (0..fits)
+                .map(|_| {
+                    let (connection, payload) = (Arc::clone(&connection), payload.clone());
+                    tokio::spawn(async move { connection.request("asks.x", &payload).await.map(drop) })
+                })
+                .collect();
+            while queue.len() < fits {
+                tokio::task::yield_now().await;
+            }
+            assert!(!connection.closed.is_cancelled(), "{fits} may wait");
+            let one_more = connection.request("asks.x", &payload).await.map(drop);
+            assert_eq!(one_more, Err(Lost::NotWritten));
+            assert!(connection.closed.is_cancelled(), "{fits} and one more may not");
+            // The writer had begun with the first when it stopped.
+            connection.begin(&queue.recv().await.unwrap());
+            connection.fail_waiting();
+            let mut lost = Vec::new();
+            for waiting in waiting {
+                lost.push(waiting.await.unwrap().unwrap_err());
+            }
+            assert_eq!(lost.iter().filter(|lost| **lost == Lost::Unknown).count(), 1);
+            assert_eq!(lost.first(), Some(&Lost::Unknown));
+        }
+    }
+}

@@ -133,6 +133,69 @@ async fn s9_a_later_connection_closes_the_earlier_one() {
 }
 
 #[tokio::test]
+async fn s9_what_an_earlier_connection_still_says_changes_nothing() {
+    let rig = rig().await;
+    let mut first = rig.holder().await;
+    first.opens(&ask("a")).await;
+    let mut second = rig.dial(&rig.file.holder_token).await;
+    // Said before the later connection is in place, or after it: only what came before counts.
+    second.hello(Some((&first.instance, &first.secret))).await;
+    let ended = json!(settled("a", Outcome::Cancel, None));
+    let late = [(action::ASK_SETTLED, ended), (action::ASK_OPENED, json!({"ask": ask("late")}))];
+    for (action, payload) in late {
+        first.try_send(FrameKind::Request, "x", action, &payload).await;
+    }
+    assert!(first.receive().await.is_none());
+    second.snapshot(&[ask("a")], &[]).await;
+    assert_eq!(rig.get("/asks/a").await.json()["state"], "open");
+    assert_eq!(rig.get("/asks/late").await.status, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn a_frame_beyond_8_mib_ends_the_connection_and_changes_nothing() {
+    let rig = rig().await;
+    let mut holder = rig.holder().await;
+    holder.opens(&ask("a")).await;
+    let mut large = ask("b");
+    large.content.message = "x".repeat(handraise_api::frame::MAX_FRAME_BYTES);
+    holder.try_send(FrameKind::Request, "x", action::ASK_OPENED, &json!({"ask": large})).await;
+    assert!(holder.receive().await.is_none());
+    let lost = rig.until("/asks/a", |ask| ask["holder_connected"] == false).await;
+    assert_eq!(lost["state"], "open");
+    assert_eq!(rig.get("/asks/b").await.status, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn s9_s37_what_a_holder_may_not_say_is_counted() {
+    let rig = rig_with(|settings| settings.limits.open_asks = 1).await;
+    let mut holder = rig.holder().await;
+    holder.opens(&ask("a")).await;
+    holder.open(&ask("b")).await.unwrap();
+    let mut changed = ask("a");
+    changed.content.message = "Drop the database?".into();
+    holder.open(&changed).await.unwrap();
+    let counts = json!({"counts": {"rate": 3, "url_mode": 1, "of a later version": 2}});
+    holder.send(FrameKind::Event, "", action::ASKS_DECLINED, &counts).await;
+    let mut other = rig.holder().await;
+    other.settle(&settled("a", Outcome::Accept, None)).await.unwrap();
+    other.send_text("garbage").await;
+    assert!(other.receive().await.is_none());
+    holder.opens(&ask("c")).await;
+    let metrics = String::from_utf8(rig.get("/!/metrics").await.bytes.to_vec()).unwrap();
+    for line in [
+        "handraise_refused_total{what=\"holder_asks\"} 1",
+        "handraise_refused_total{what=\"content_changed\"} 1",
+        "handraise_refused_total{what=\"not_owner\"} 1",
+        "handraise_refused_total{what=\"holder_frames\"} 1",
+        "handraise_asks_declined_total{reason=\"rate\"} 3",
+        "handraise_asks_declined_total{reason=\"url_mode\"} 1",
+        "handraise_asks_declined_total{reason=\"other\"} 2",
+    ] {
+        assert!(metrics.lines().any(|known| known == line), "{line}\n{metrics}");
+    }
+}
+
+#[tokio::test]
 async fn only_the_last_part_of_a_snapshot_withdraws() {
     let rig = rig().await;
     let mut holder = rig.holder().await;

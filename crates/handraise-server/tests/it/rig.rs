@@ -296,6 +296,20 @@ impl Holder {
         self.send_text(&serde_json::to_string(&frame).unwrap()).await;
     }
 
+    /// Sends something that the inbox may hang up on before it is through.
+    pub(crate) async fn try_send(
+        &mut self,
+        kind: FrameKind,
+        id: &str,
+        action: &str,
+        payload: &impl Serialize,
+    ) {
+        let payload = Some(to_raw_value(payload).unwrap());
+        let frame = Frame { id: Some(id.to_owned()), kind, action: action.to_owned(), payload, error: None };
+        let text = serde_json::to_string(&frame).unwrap();
+        let _ = within(self.socket.send(Message::text(text))).await;
+    }
+
     pub(crate) async fn send_text(&mut self, text: &str) {
         within(self.socket.send(Message::text(text.to_owned()))).await.unwrap();
     }
