@@ -41,6 +41,7 @@ pub const SCRIPTS: &[Script] = scripts! {
     "form"             "asks the form that is given as JSON, and keeps the answer to itself"         form;
     "permission"       "asks for permission; the first option rejects"                              permission;
     "permission-bare"  "asks for permission with no option that rejects once"                       permission_bare;
+    "permissions"      "asks for the given number of permissions at once"                           permissions;
     "parallel"         "asks the same form twice at once and reports both answers"                  parallel;
     "cancel-request"   "asks, then cancels its own request"                                         cancel_request;
     "wait-for-cancel"  "says something, then waits for session/cancel"                              wait_for_cancel;
@@ -155,8 +156,9 @@ fn permission_request(turn: &Turn<'_, '_>, options: &Value) -> Value {
     })
 }
 
-fn permission(turn: &mut Turn<'_, '_>) -> Outcome {
-    let params = permission_request(
+/// Four options of every kind, the rejection first.
+fn any_permission(turn: &Turn<'_, '_>) -> Value {
+    permission_request(
         turn,
         &json!([
             {"optionId": "no", "name": "No, and tell me what to do", "kind": "reject_once"},
@@ -164,10 +166,26 @@ fn permission(turn: &mut Turn<'_, '_>) -> Outcome {
             {"optionId": "always", "name": "Yes, always", "kind": "allow_always"},
             {"optionId": "never", "name": "Never", "kind": "reject_always"},
         ]),
-    );
+    )
+}
+
+fn permission(turn: &mut Turn<'_, '_>) -> Outcome {
+    let params = any_permission(turn);
     let reply =
         turn.call("session/request_permission", &params)?.unwrap_or_else(|error| json!({"error": error}));
     turn.say(&told(&reply))?;
+    Ok(END_TURN)
+}
+
+fn permissions(turn: &mut Turn<'_, '_>) -> Outcome {
+    let params = any_permission(turn);
+    let ids = (0..turn.number(2))
+        .map(|_| turn.request("session/request_permission", &params))
+        .collect::<Result<Vec<_>, _>>()?;
+    for id in ids {
+        let answer = turn.answer(id)?;
+        turn.say(&told(&answer))?;
+    }
     Ok(END_TURN)
 }
 

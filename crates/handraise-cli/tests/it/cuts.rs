@@ -20,6 +20,11 @@ struct Scene {
 
 impl Scene {
     fn new(script: &str) -> Self {
+        Self::of_asks(script, 1)
+    }
+
+    /// The same for a script that asks several times at once; `ask` is the first of them.
+    fn of_asks(script: &str, count: usize) -> Self {
         let home = Home::new();
         let up = Up::start(&home);
         let relay = Relay::start(home.path().join("relay.sock"), home.data_dir().join("inbox.sock"));
@@ -27,7 +32,7 @@ impl Scene {
         let inbox = format!("unix:{}", relay.path().display());
         let arguments = ["--attach", "--inbox", &inbox, "--prompt", script];
         let agent = Agent::start(&home, &arguments, &[], &[("HANDRAISE_TOKEN", token.trim_end())]);
-        let ask = up.wait_for_ask();
+        let ask = up.wait_for_asks(count).remove(0);
         Self { agent, relay, ask, up, home }
     }
 
@@ -84,6 +89,51 @@ fn ac20a_cut_before_the_write_nothing_is_sent_or_queued_and_the_ask_stays_open()
     assert_eq!(scene.agent.responses(), [] as [Value; 0], "nothing was queued");
     assert_eq!(scene.up.answer(&again, &pick("question_0", &["SQLite"])).status, 200);
     assert_eq!(scene.heard(), [accept("SQLite")]);
+}
+
+#[test]
+fn ac12g_ac20b_ac61_every_submission_is_a_frame_on_the_holder_stream_also_when_the_ask_is_settled() {
+    const ACTION: &str = r#""action":"agent.elicitations.respond""#;
+    let scene = Scene::new("single");
+    let pending = format!(r#""pending_id":{}"#, scene.ask["id"]);
+    assert_eq!((scene.relay.count(ACTION), scene.relay.count(&pending)), (0, 0));
+    assert_eq!(scene.up.answer(&scene.ask, &pick("question_0", &["Postgres"])).status, 200);
+    assert_eq!((scene.relay.count(ACTION), scene.relay.count(&pending)), (1, 1));
+    assert_eq!(scene.up.ask(&scene.ask)["state"], "settled");
+    // The inbox knows that it is settled, and lets the holder say so.
+    for n in 2..=3 {
+        assert_eq!(scene.up.answer(&scene.ask, &pick("question_0", &["SQLite"])).status, 404);
+        assert_eq!((scene.relay.count(ACTION), scene.relay.count(&pending)), (n, n));
+    }
+    assert_eq!(scene.heard(), [accept("Postgres")]);
+}
+
+#[test]
+fn f9_an_ask_is_notified_once_however_often_its_holder_comes_back() {
+    let scene = Scene::of_asks("parallel", 2);
+    let first = scene.up.wait_for_asks(2);
+    let events = scene.up.events();
+    wait_for("the snapshot", || (!events.named("snapshot").is_empty()).then_some(()));
+    for _ in 0..2 {
+        scene.relay.cut();
+        scene.up.wait_for_state(&first[0], "open", false);
+        scene.relay.set(Pass::Everything);
+        scene.up.wait_for_state(&first[0], "open", true);
+    }
+    // The next ask's notification is the only one that comes: those of the first two had come before.
+    let mut other = Agent::prompt(&scene.home, "passthrough");
+    let ids: Vec<&Value> = first.iter().map(|ask| &ask["id"]).collect();
+    let last = wait_for("the third ask", || {
+        let asks = scene.up.get("/asks")["asks"].as_array().cloned().unwrap();
+        asks.into_iter().find(|ask| !ids.contains(&&ask["id"]))
+    });
+    let requested = wait_for("its notification", || {
+        let requested = events.named("session.clarification_requested");
+        (!requested.is_empty()).then_some(requested)
+    });
+    assert_eq!(requested.iter().map(|ask| &ask["id"]).collect::<Vec<_>>(), [&last["id"]]);
+    assert_eq!(scene.up.answer(&last, &skip()).status, 200);
+    assert_eq!(other.wait(), Some(0));
 }
 
 #[test]

@@ -1,10 +1,10 @@
 //! Processes that are killed, and agents that send garbage.
 
-use std::time::Duration;
+use std::{process::Stdio, time::Duration};
 
 use serde_json::{Value, json};
 
-use crate::support::{Agent, Home, Up, alive, binary, call, kill, pick, tree, wait_for, wait_within};
+use crate::support::{Agent, Ending, Home, Up, alive, binary, call, kill, pick, tree, wait_for, wait_within};
 
 /// Nothing may be left after this (quality.md, "Reliability").
 const GONE: Duration = Duration::from_secs(2);
@@ -39,6 +39,70 @@ fn s35_nothing_of_a_killed_supervisor_is_left() {
     kill(below[0]);
     assert_gone(&below);
     assert_eq!(agent.wait(), Some(1), "{}", agent.log.text());
+}
+
+/// A command that hides a process from whoever looks after it, in a session of its own and deaf to every signal that
+/// can be ignored, and then is the scripted agent.
+fn hiding(home: &Home) -> String {
+    format!(
+        "setsid sh -c 'trap \"\" TERM INT HUP; echo $$ > {0}.new; mv {0}.new {0}; while :; do sleep 1000; done' & \
+         exec {1} fake-agent",
+        home.path().join("hidden").display(),
+        binary()
+    )
+}
+
+/// The process that was hidden, once it is there.
+fn hidden(home: &Home) -> u32 {
+    wait_for("the hidden process", || {
+        let text = std::fs::read_to_string(home.path().join("hidden")).ok()?;
+        text.trim().parse().ok()
+    })
+}
+
+#[test]
+fn s35_what_an_agent_hides_is_not_left_either_whoever_is_killed() {
+    for victim in ["handraise agent", "the supervisor", "the agent"] {
+        let home = Home::new();
+        let up = Up::start(&home);
+        let mut command = home.handraise(&["agent", "--prompt", "single", "--", "sh", "-c", &hiding(&home)]);
+        let agent = Ending(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+        up.wait_for_ask();
+        let hidden = hidden(&home);
+        let below = tree(agent.0.id());
+        let of = |supervised: u32| {
+            let command = std::fs::read(format!("/proc/{supervised}/cmdline")).unwrap();
+            String::from_utf8_lossy(&command).into_owned()
+        };
+        let fake = below.iter().copied().find(|process| of(*process).contains("\0fake-agent\0"));
+        assert!(below.contains(&hidden) && fake != Some(below[0]), "{victim}: {below:?}");
+        kill(match victim {
+            "handraise agent" => agent.0.id(),
+            "the supervisor" => below[0],
+            _ => fake.unwrap(),
+        });
+        assert_gone(&below);
+    }
+}
+
+#[test]
+fn s35_what_an_agent_of_a_killed_inbox_hides_is_not_left_either() {
+    let home = Home::new();
+    let command = json!(["sh", "-c", hiding(&home)]);
+    home.write_config(&format!(
+        "[[agent]]\nid = 'scripted'\ncommand = {command}\ncwd = '{}'\n",
+        home.work().display()
+    ));
+    let up = Up::start(&home);
+    let start = json!({"agent": "scripted", "prompt": "single"});
+    let started = call(&up.url, "POST", "/api/v1/sessions", Some(&home.token("admin")), Some(&start));
+    assert!((200..300).contains(&started.status), "{started:?}");
+    up.wait_for_ask();
+    let hidden = hidden(&home);
+    let below = tree(up.child.id());
+    assert!(below.contains(&hidden) && below.len() >= 4, "{below:?}");
+    kill(up.child.id());
+    assert_gone(&below);
 }
 
 /// An inbox that may start the scripted agent, with one of its asks open.

@@ -163,6 +163,15 @@ fn ac16_ac17_ac18_what_is_no_form_of_a_session_is_declined_unseen() {
         assert_eq!(agent.wait(), Some(0), "{script}: {}", agent.log.text());
         assert_eq!(agent.responses(), [json!({"action": "decline"})], "{script}");
     }
+    // No properties at all, none in the list, none that can be asked.
+    for schema in
+        [json!({"type": "object"}), json!({"properties": {}}), json!({"properties": {"a": {"$ref": "#"}}})]
+    {
+        let form = json!({"message": "Well?", "requestedSchema": schema});
+        let mut agent = Agent::prompt(&home, &format!("form {form}"));
+        assert_eq!(agent.wait(), Some(0), "{form}: {}", agent.log.text());
+        assert_eq!(agent.responses(), [json!({"action": "decline"})], "{form}");
+    }
     let mut agent = Agent::prompt(&home, "malformed");
     assert_eq!(agent.wait(), Some(0), "{}", agent.log.text());
     assert!(

@@ -3,9 +3,13 @@
 #[cfg(test)]
 mod agent;
 #[cfg(test)]
+mod agent_life;
+#[cfg(test)]
 mod answers;
 #[cfg(test)]
 mod ask;
+#[cfg(test)]
+mod batch;
 #[cfg(test)]
 mod command_line;
 #[cfg(test)]
@@ -30,3 +34,5 @@ mod support;
 mod up;
 #[cfg(test)]
 mod verdicts;
+#[cfg(test)]
+mod walls;

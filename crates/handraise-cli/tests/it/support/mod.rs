@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-pub(crate) use http::{Answer, call, try_call};
+pub(crate) use http::{Answer, Events, call, request, try_call};
 pub(crate) use processes::{alive, kill, pause, resume, send, terminate, tree};
 pub(crate) use relay::{Pass, Relay};
 use serde_json::{Value, json};
@@ -59,6 +59,11 @@ impl Home {
             .current_dir(self.work())
             .stdin(Stdio::null());
         command
+    }
+
+    /// Makes a token of a scope.
+    pub(crate) fn token(&self, scope: &str) -> String {
+        self.stdout(&["token", "create", "--scope", scope]).trim_end().to_owned()
     }
 
     /// Runs the binary to its end.
@@ -121,6 +126,19 @@ impl Up {
         let (url, secret) = wait_for_link(&printed, &mut child, &log);
         let operator = home.stdout(&["token", "create", "--scope", "operator", "--name", "tests"]);
         Self { child, url, secret, operator: operator.trim_end().to_owned(), log }
+    }
+
+    /// The live events, as the operator sees them.
+    pub(crate) fn events(&self) -> Events {
+        Events::open(&self.url, &self.operator)
+    }
+
+    /// The value of a line of `GET /metrics`, named with its labels.
+    #[track_caller]
+    pub(crate) fn metric(&self, line: &str) -> u64 {
+        let text = request(&self.url, "GET", "/metrics", &[]).text;
+        let value = text.lines().find_map(|known| known.strip_prefix(line)?.strip_prefix(' '));
+        value.unwrap_or_else(|| panic!("no {line} in\n{text}")).parse().unwrap()
     }
 
     /// Calls the API as the operator.

@@ -40,12 +40,14 @@ struct Shared {
 struct Now {
     pass: Pass,
     open: Vec<UnixStream>,
+    /// What the inbox has said, as it passed.
+    said: Vec<u8>,
 }
 
 impl Relay {
     pub(crate) fn start(path: PathBuf, inbox: PathBuf) -> Self {
         let listener = UnixListener::bind(&path).unwrap();
-        let now = Mutex::new(Now { pass: Pass::Everything, open: Vec::new() });
+        let now = Mutex::new(Now { pass: Pass::Everything, open: Vec::new(), said: Vec::new() });
         let shared = Arc::new(Shared { inbox, now });
         let accepting = Arc::clone(&shared);
         std::thread::spawn(move || {
@@ -63,6 +65,11 @@ impl Relay {
     /// Says what becomes of what passes from now on.
     pub(crate) fn set(&self, pass: Pass) {
         self.shared.now.lock().unwrap().pass = pass;
+    }
+
+    /// How often the inbox has said this on the stream, lost or not.
+    pub(crate) fn count(&self, words: &str) -> usize {
+        String::from_utf8_lossy(&self.shared.now.lock().unwrap().said).matches(words).count()
     }
 
     /// Cuts every stream and lets nobody through.
@@ -112,6 +119,7 @@ impl Shared {
     /// An answer is one small write of the inbox, and so one piece here.
     fn may_go_down(&self, piece: &[u8]) -> bool {
         let mut now = self.now.lock().unwrap();
+        now.said.extend(piece);
         let is_answer = piece.windows(ANSWER.len()).any(|window| window == ANSWER);
         match now.pass {
             Pass::LoseTheAnswer if is_answer => {
