@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use handraise_core::Moment;
+use memchr::memchr2;
 use memchr::memmem::Finder;
 
 use crate::envelope::ledger::{PassedOn, Spent};
@@ -73,6 +74,9 @@ const QUESTION_ENDS: usize = 16 * 1024;
 pub struct Process {
     pub(super) config: EnvelopeConfig,
     question: Finder<'static>,
+    /// Whether all words that are looked for have an underscore: what has none, and no escape, has none of them. That is
+    /// one fast pass instead of three.
+    has_underscores: bool,
     asks: AtomicBool,
     bytes: AtomicU64,
     spent: Mutex<Spent>,
@@ -82,9 +86,11 @@ pub struct Process {
 impl Process {
     /// A process without connections, which asks.
     pub fn new(config: EnvelopeConfig) -> Self {
+        let has_underscores = config.rules.iter().all(|rule| is_word_with_underscore(rule.code()));
         Self {
             config,
             question: Finder::new(b"input_required"),
+            has_underscores,
             asks: AtomicBool::new(true),
             bytes: AtomicU64::new(0),
             spent: Mutex::default(),
@@ -118,6 +124,9 @@ impl Process {
     /// The tests that every result passes: they decide what is read, and must cost less than moving it.
     fn look(&self, bytes: &[u8]) -> Looks {
         if bytes.len() <= LARGEST_REFUSAL_FRAME {
+            if self.has_underscores && memchr2(b'_', b'\\', bytes).is_none() {
+                return Looks::default();
+            }
             let question = self.question.find(bytes).is_some();
             return Looks { refusal: self.config.rules.may_match(bytes), question };
         }
@@ -150,6 +159,11 @@ impl Process {
     }
 }
 
+/// Whether a code stands in JSON as it is, or with an escape.
+fn is_word_with_underscore(code: &str) -> bool {
+    code.contains('_') && code.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}
+
 /// Ledgers are whole after every step, so a panic elsewhere leaves nothing half done.
 fn lock<T>(ledger: &Mutex<T>) -> MutexGuard<'_, T> {
     ledger.lock().unwrap_or_else(PoisonError::into_inner)
@@ -165,5 +179,69 @@ pub(super) struct Reserved {
 impl Drop for Reserved {
     fn drop(&mut self) {
         self.process.bytes.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::refusal::{Entry, Rule, RuleSource};
+
+    fn process(code: &str) -> Process {
+        let rule = Rule::new(RuleSource {
+            name: "other".into(),
+            code: code.into(),
+            code_at: vec!["/code".into()],
+            candidates_at: vec!["/candidates".into()],
+            value: String::new(),
+            title: "{x}".into(),
+            argument: "x".into(),
+            message: "Which?".into(),
+            candidates_tool: None,
+        });
+        let rules = Rules::configured([Entry::Rule(Box::new(rule.unwrap()))]);
+        let config = EnvelopeConfig::new("u".to_owned(), Keyring::single(&[1; 32]), ClockId([0; 16]));
+        Process::new(EnvelopeConfig { rules, ..config })
+    }
+
+    #[test]
+    fn no_word_is_missed_however_it_is_spelled() {
+        for code in ["other_code", "othercode", "other-code", "oth/er_code"] {
+            let process = process(code);
+            let escaped = code.replace('/', "\\/");
+            for (text, refusal, question) in [
+                (escaped.as_str(), true, false),
+                ("ambiguous_device_target", true, false),
+                ("ambiguous\\u005fdevice\\u005Ftarget", true, false),
+                ("ambiguous\\\\u005fdevice\\\\u005ftarget", true, false),
+                ("input_required", false, true),
+                ("plain text, no word at all", false, false),
+                ("a_b \\n c", false, false),
+            ] {
+                let frame = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"text":"{text}"}}}}"#);
+                let looks = process.look(frame.as_bytes());
+                assert_eq!(looks.question, question, "{code}: {text}");
+                assert_eq!(looks.refusal, refusal, "{code}: {text}");
+            }
+        }
+    }
+
+    #[test]
+    fn large_results_are_looked_at_by_their_ends() {
+        let process = process("other_code");
+        let filling = "x".repeat(MAX_REFUSAL_BYTES);
+        for (text, question) in [
+            (format!("input_required{filling}____________________"), true),
+            (format!("{filling}____________________input_required"), true),
+            (format!("{filling}ambiguous_device_target{filling}"), false),
+        ] {
+            assert_eq!(
+                process.look(text.as_bytes()),
+                Looks {
+                    refusal: text.len() <= LARGEST_REFUSAL_FRAME && text.contains("ambiguous"),
+                    question
+                }
+            );
+        }
     }
 }

@@ -306,7 +306,8 @@ fn plain_run(bytes: &[u8], is_wide: &mut bool) -> usize {
         let mut special = false;
         let mut all = 0_u8;
         for &byte in block {
-            special |= byte < 0x20 || byte == b'"' || byte == b'\\';
+            // The quote is 0x22: with one bit turned, it joins the control characters.
+            special |= byte ^ 2 < 0x21 || byte == b'\\';
             all |= byte;
         }
         if special {
