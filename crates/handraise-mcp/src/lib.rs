@@ -10,10 +10,12 @@
 //! - [`question`]: those candidates as a question to the client, and the client's answer.
 //! - [`canonical`]: the canonical text of arguments, for what is bound to a call.
 //! - [`seal`]: states that travel through the client and come back.
+//! - [`confirm`]: the pure part of confirming a guarded call.
 //! - [`memory`]: what was declined on a connection.
 //! - [`record`]: one line for every rail that was tried.
 
 pub mod canonical;
+pub mod confirm;
 pub mod declared;
 pub mod envelope;
 pub mod frame;
