@@ -9,6 +9,7 @@ use agent_client_protocol::{Channel, RawJsonRpcMessage, TransportFrame};
 use futures_util::StreamExt as _;
 use handraise_transport::{
     escape,
+    limited::Limited,
     lines::{Line, Lines, LinesError, MAX_PROTOCOL_LINE},
     surrogates,
 };
@@ -18,7 +19,7 @@ use tokio::{
     task::JoinHandle,
 };
 
-use crate::{limited::Limited, link::Link};
+use crate::link::Link;
 
 /// Why no more frames come.
 #[derive(Debug)]

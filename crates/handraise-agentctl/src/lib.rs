@@ -15,7 +15,6 @@ mod ended;
 mod error;
 mod files;
 mod introduce;
-mod limited;
 mod link;
 mod output;
 mod process;

@@ -10,12 +10,13 @@ use std::{
 use handraise_transport::{
     clock::SharedClock,
     escape,
+    limited::Limited,
     lines::Lines,
     spawn::{Spawn, Supervised, spawn},
 };
 use tokio::{io::AsyncRead, task::JoinHandle};
 
-use crate::{AgentError, AgentSettings, limited::Limited};
+use crate::{AgentError, AgentSettings};
 
 /// The longest piece of stderr that is logged as one line, in bytes.
 const STDERR_LINE: usize = 4096;

@@ -1,12 +1,15 @@
 //! What the shells touch of the machine: clocks, random ids, lines of a pipe, child processes.
 //!
 //! Nothing here knows a protocol. The crate is the only place of the workspace that reads a clock ([`clock`]),
-//! draws random bytes ([`ids`]) or starts a process ([`spawn`], under [`supervise`]).
+//! draws random bytes ([`ids`]) or starts a process ([`spawn`] and [`blocking`], under [`supervise`]).
 
+pub mod blocking;
 pub mod clock;
 mod descendants;
 pub mod escape;
+pub mod frames;
 pub mod ids;
+pub mod limited;
 pub mod lines;
 pub mod spawn;
 pub mod supervise;

@@ -4,21 +4,22 @@ use std::{
     collections::BTreeSet,
     ffi::{OsStr, OsString},
     io,
+    os::unix::process::CommandExt as _,
     path::PathBuf,
-    process::{ExitStatus, Stdio},
+    process::{Command, ExitStatus, Stdio},
     sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
-use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
 
 use crate::descendants::children;
 
 /// How long a sweep after a dead supervisor may take.
-const SWEEP: Duration = Duration::from_secs(2);
+pub(crate) const SWEEP: Duration = Duration::from_secs(2);
 /// How often the sweep looks.
-const LOOK_AGAIN: Duration = Duration::from_millis(5);
+pub(crate) const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
 /// How to start the supervisor.
 #[derive(Debug, Clone)]
@@ -127,7 +128,15 @@ impl Registry {
 /// # Errors
 /// When the supervisor cannot be started, or `cwd` is no directory that can be entered.
 pub fn spawn(spawn: &Spawn, supervisor: &Supervisor) -> io::Result<Supervised> {
-    let mut command = command(spawn, supervisor);
+    let mut command = tokio::process::Command::from(command(spawn, supervisor));
+    let (mut child, pid) = start(|| command.spawn(), Child::id)?;
+    let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    Ok(Supervised { child, pid, stdin, stdout, stderr })
+}
+
+/// The supervisor's command line, with pipes, in a process group of its own.
+pub(crate) fn command(spawn: &Spawn, supervisor: &Supervisor) -> Command {
+    let mut command = command_line(spawn, supervisor);
     if let Some(cwd) = &spawn.cwd {
         command.current_dir(cwd);
     }
@@ -138,24 +147,35 @@ pub fn spawn(spawn: &Spawn, supervisor: &Supervisor) -> io::Result<Supervised> {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .process_group(0);
+    command
+}
+
+/// Starts a supervisor and notes it as ours.
+pub(crate) fn start<C>(
+    spawn: impl FnOnce() -> io::Result<C>,
+    id: impl FnOnce(&C) -> Option<u32>,
+) -> io::Result<(C, Option<Pid>)> {
     // Nobody may sweep between the start of a child and its registration.
     let mut registry = registry();
     // Whatever is here already is not below this supervisor.
     if registry.subreaper {
         registry.spare();
     }
-    let mut child = command.spawn()?;
-    let pid = child.id().and_then(|pid| i32::try_from(pid).ok()).and_then(Pid::from_raw);
+    let child = spawn()?;
+    let pid = id(&child).and_then(|pid| i32::try_from(pid).ok()).and_then(Pid::from_raw);
     if let Some(pid) = pid {
         registry.started.insert(pid.as_raw_nonzero().get());
     }
-    drop(registry);
-    let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-    Ok(Supervised { child, pid, stdin, stdout, stderr })
+    Ok((child, pid))
+}
+
+/// Takes a supervisor that was waited for off the list.
+pub(crate) fn forget(pid: Pid) {
+    registry().started.remove(&pid.as_raw_nonzero().get());
 }
 
 #[cfg(target_os = "linux")]
-fn command(spawn: &Spawn, supervisor: &Supervisor) -> Command {
+fn command_line(spawn: &Spawn, supervisor: &Supervisor) -> Command {
     let mut command = Command::new(&supervisor.program);
     command.arg0("handraise").args(&supervisor.args).arg("--parent").arg(std::process::id().to_string());
     command.arg("--").arg(&spawn.program).args(&spawn.args);
@@ -163,7 +183,7 @@ fn command(spawn: &Spawn, supervisor: &Supervisor) -> Command {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn command(spawn: &Spawn, _: &Supervisor) -> Command {
+fn command_line(spawn: &Spawn, _: &Supervisor) -> Command {
     let mut command = Command::new(&spawn.program);
     command.args(&spawn.args);
     command
@@ -209,7 +229,7 @@ impl Supervised {
 
     fn forget(&mut self) {
         if let Some(pid) = self.pid.take() {
-            registry().started.remove(&pid.as_raw_nonzero().get());
+            forget(pid);
         }
     }
 }
@@ -222,25 +242,30 @@ impl Drop for Supervised {
 
 /// Kills the orphans that fell to us from a supervisor which was killed, until none is left.
 async fn sweep() {
-    if !registry().subreaper {
-        return;
-    }
     let sweep = async {
-        loop {
-            let strays = registry().strays();
-            if strays.is_empty() {
-                return;
-            }
-            for stray in strays {
-                let _ = kill_process(stray, Signal::KILL);
-                let _ = waitpid(Some(stray), WaitOptions::NOHANG);
-            }
+        while kill_strays() {
             tokio::time::sleep(LOOK_AGAIN).await;
         }
     };
     if tokio::time::timeout(SWEEP, sweep).await.is_err() {
-        tracing::warn!("processes of a killed supervisor do not end after SIGKILL");
+        warn_of_leftovers();
     }
+}
+
+/// Kills the orphans that are there now; false when there is none, or they are not ours to end.
+pub(crate) fn kill_strays() -> bool {
+    let registry = registry();
+    let strays = if registry.subreaper { registry.strays() } else { Vec::new() };
+    drop(registry);
+    for stray in &strays {
+        let _ = kill_process(*stray, Signal::KILL);
+        let _ = waitpid(Some(*stray), WaitOptions::NOHANG);
+    }
+    !strays.is_empty()
+}
+
+pub(crate) fn warn_of_leftovers() {
+    tracing::warn!("processes of a killed supervisor do not end after SIGKILL");
 }
 
 /// Leaves out what children must not see (S7): our own settings and those of the products whose names we also

@@ -1,6 +1,6 @@
-//! A bound on how often something is logged, for what an agent could repeat without end.
+//! A bound on how often something is logged, for what a child could repeat without end.
 
-use handraise_transport::clock::SharedClock;
+use crate::clock::SharedClock;
 
 /// How many are let through in a window.
 const BURST: u32 = 20;
@@ -9,27 +9,34 @@ const WINDOW: u64 = 10_000;
 
 /// Lets a burst through per window and counts the rest.
 #[derive(Debug)]
-pub(crate) struct Limited {
+pub struct Limited {
     clock: SharedClock,
+    burst: u32,
     window_start: u64,
     admitted: u32,
     left_out: u64,
 }
 
 impl Limited {
-    pub(crate) fn new(clock: SharedClock) -> Self {
+    /// Lets 20 through in ten seconds.
+    pub fn new(clock: SharedClock) -> Self {
+        Self::with_burst(clock, BURST)
+    }
+
+    /// Lets so many through in ten seconds.
+    pub fn with_burst(clock: SharedClock, burst: u32) -> Self {
         let window_start = clock.boot_millis();
-        Self { clock, window_start, admitted: 0, left_out: 0 }
+        Self { clock, burst, window_start, admitted: 0, left_out: 0 }
     }
 
     /// Whether one more may be logged; then with how many were left out since the last one.
-    pub(crate) fn admit(&mut self) -> Option<u64> {
+    pub fn admit(&mut self) -> Option<u64> {
         let now = self.clock.boot_millis();
         if now.saturating_sub(self.window_start) >= WINDOW {
             self.window_start = now;
             self.admitted = 0;
         }
-        if self.admitted == BURST {
+        if self.admitted == self.burst {
             self.left_out += 1;
             return None;
         }
@@ -42,9 +49,7 @@ impl Limited {
 mod tests {
     use std::{sync::Arc, time::Duration};
 
-    use handraise_transport::clock::ManualClock;
-
-    use super::*;
+        use super::*;
 
     #[test]
     fn a_burst_is_let_through_and_the_rest_is_counted() {
