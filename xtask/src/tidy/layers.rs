@@ -40,6 +40,12 @@ const PLACES: &[Place] = &[
         may_use: &["handraise-core", "handraise-api", "handraise-transport", "handraise-store"],
     },
     Place { name: "handraise-fake-agent", layer: 3, may_use: &[] },
+    Place { name: "handraise-fake-server", layer: 3, may_use: &[] },
+    Place {
+        name: "handraise-gateway",
+        layer: 3,
+        may_use: &["handraise-core", "handraise-mcp", "handraise-transport"],
+    },
     Place {
         name: "handraise-cli",
         layer: 4,
@@ -54,6 +60,9 @@ const PLACES: &[Place] = &[
             "handraise-agentctl",
             "handraise-server",
             "handraise-fake-agent",
+            "handraise-fake-server",
+            "handraise-mcp",
+            "handraise-gateway",
         ],
     },
     Place { name: "xtask", layer: 4, may_use: &["handraise-config"] },
