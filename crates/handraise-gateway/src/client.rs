@@ -1,0 +1,114 @@
+//! The client's thread: from our stdin to the server.
+
+use std::{os::fd::AsFd, sync::Arc};
+
+use handraise_mcp::{
+    envelope::{Out, Route},
+    frame::ClientFrame,
+};
+use handraise_transport::frames::{Found, Frames, Place};
+
+use crate::{
+    outlet::Batch,
+    overlong::{self, Overlong},
+    shared::{Shared, Side, now},
+};
+
+/// Reads the client until its end.
+pub(crate) fn run(shared: &Arc<Shared>, stdin: impl AsFd, max_frame: usize) {
+    let mut reading = Reading { shared, batch: Batch::default(), out: Vec::new(), has_queued: false };
+    let mut frames = Frames::new(stdin, max_frame);
+    let outlet = shared.outlet(Side::Upstream);
+    loop {
+        if std::mem::take(&mut reading.has_queued) {
+            shared.wait_for_room(Side::Client);
+        }
+        // What fails cannot be read on: that is the end.
+        let more = frames.fill().unwrap_or(false);
+        let mut pen = outlet.pen();
+        while let Some(found) = frames.next() {
+            match found {
+                Found::Frame(place) => reading.frame(frames.bytes(place.frame.clone()), &place),
+                Found::TooLong(head) => reading.too_long(&head, max_frame),
+            }
+        }
+        // A server that takes nothing more is noticed by its end.
+        let _ = reading.batch.write(&mut pen, |place| frames.bytes(place));
+        let _ = shared.drain(Side::Upstream, &mut pen, &mut reading.batch);
+        drop(pen);
+        if !more {
+            break;
+        }
+    }
+    let mut state = shared.lock();
+    state.envelope.client_closed(now(), &mut reading.out);
+    shared.carry_out(state, &mut reading.out);
+    let mut pen = outlet.pen();
+    let _ = shared.drain(Side::Upstream, &mut pen, &mut reading.batch);
+    pen.close();
+    drop(pen);
+    shared.advance(|progress| progress.client_ended = true);
+}
+
+struct Reading<'a> {
+    shared: &'a Arc<Shared>,
+    batch: Batch,
+    out: Vec<Out>,
+    /// Something was queued for the client, who may not read.
+    has_queued: bool,
+}
+
+impl Reading<'_> {
+    fn frame(&mut self, bytes: &[u8], place: &Place) {
+        match ClientFrame::read(bytes) {
+            Ok(frame) => {
+                if self.judge(&frame) == Route::Forward {
+                    self.batch.forward(place.line.clone());
+                    if place.line.end == place.frame.end {
+                        // The last line of a stream may lack its end.
+                        self.batch.add(b"\n".to_vec());
+                    }
+                }
+            }
+            Err(malformed) => {
+                tracing::warn!(problem = %malformed.problem, "a frame of the client is refused (S3)");
+                self.reply(malformed.reply());
+            }
+        }
+    }
+
+    /// Lets the envelope decide about a frame, and does the rest of what it says.
+    fn judge(&mut self, frame: &ClientFrame<'_>) -> Route {
+        let now = now();
+        let mut state = self.shared.lock();
+        state.take_along(Side::Upstream, &mut self.batch);
+        let route = state.envelope.client_frame(frame, &self.shared.caller, now, &mut self.out);
+        let carried = state.carry_out(Some((Side::Upstream, &mut self.batch)), &mut self.out);
+        self.has_queued |= carried.queued;
+        self.shared.finish(state, carried);
+        route
+    }
+
+    fn too_long(&mut self, head: &[u8], limit: usize) {
+        tracing::warn!(limit, "a frame of the client is too long and is thrown away");
+        match overlong::read(head) {
+            Overlong::Request(id) => self.reply(overlong::reply(&id, limit)),
+            // The server asked; it hears that no answer will come.
+            Overlong::Response(id) => {
+                let reply = overlong::reply(&id, limit);
+                if let Ok(frame) = ClientFrame::read(&reply)
+                    && self.judge(&frame) == Route::Forward
+                {
+                    self.batch.add([&reply[..], b"\n"].concat());
+                }
+            }
+            Overlong::Unknown => {}
+        }
+    }
+
+    fn reply(&mut self, frame: Vec<u8>) {
+        self.out.push(Out::ToClient { for_call: None, frame });
+        self.has_queued = true;
+        self.shared.carry_out(self.shared.lock(), &mut self.out);
+    }
+}

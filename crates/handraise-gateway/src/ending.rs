@@ -1,0 +1,246 @@
+//! When a gateway ends: one decision, made anew whenever something has changed.
+
+use std::time::Duration;
+
+use handraise_core::Moment;
+
+use crate::shared::Progress;
+
+/// How long a server may take to end once its stdin is closed and no call is open.
+pub(crate) const LEAVE: Duration = Duration::from_secs(2);
+/// How long calls that are open when the client ends may take. A pipe into a server that has to be installed first
+/// still gets its answers.
+pub(crate) const LAST_CALLS: Duration = Duration::from_secs(60);
+/// How long a server that has closed its stdout may go on running.
+pub(crate) const SILENT: Duration = Duration::from_secs(1);
+/// How long what is written to the client at the end may take.
+pub(crate) const FLUSH: Duration = Duration::from_secs(5);
+/// How long everything may take once a signal has asked for the end: the supervisor's grace and a moment.
+pub(crate) const AFTER_SIGNAL: Duration = Duration::from_millis(1800);
+
+/// What the decision is about.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Situation {
+    pub(crate) progress: Progress,
+    /// The server's process, and its supervisor, have ended.
+    pub(crate) has_exited: bool,
+    /// The thread that reads the server waits for it, and not for the client.
+    pub(crate) upstream_is_silent: bool,
+    /// Everything for the client has been written.
+    pub(crate) is_drained: bool,
+    pub(crate) open_requests: usize,
+    /// A signal has asked for the end.
+    pub(crate) asked_to_end: bool,
+}
+
+/// What to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// Nothing; to be asked again when something changes, or then.
+    Wait(Option<Moment>),
+    /// Ask the supervisor for the end, once.
+    Terminate,
+    /// Tell the client how its open calls end, once; nothing more will come from the server.
+    Report,
+    /// It is over.
+    Exit,
+}
+
+/// How far the end has come.
+#[derive(Debug, Default)]
+pub(crate) struct Ending {
+    terminated: bool,
+    reported: bool,
+    /// Since when what it waits for now is waited for.
+    since: Option<(Phase, Moment)>,
+    signalled: Option<Moment>,
+}
+
+/// What is waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// The last answers to a client that has ended.
+    LastCalls,
+    /// The server's end, after its stdin was closed.
+    Leave,
+    /// The server's end, after it closed its stdout.
+    Silent,
+    /// The end of its stdout, after the server has ended.
+    Stdout,
+    /// What is written to the client.
+    Flush,
+}
+
+impl Ending {
+    /// What to do now.
+    pub(crate) fn next(&mut self, now: Moment, situation: &Situation) -> Step {
+        if situation.asked_to_end && self.signalled.is_none() {
+            self.signalled = Some(now);
+        }
+        let hard_end = self.signalled.map(|since| since + AFTER_SIGNAL);
+        if hard_end.is_some_and(|end| now >= end) {
+            return Step::Exit;
+        }
+        match self.judge(now, situation) {
+            Step::Wait(until) => Step::Wait([until, hard_end].into_iter().flatten().min()),
+            step => step,
+        }
+    }
+
+    fn judge(&mut self, now: Moment, situation: &Situation) -> Step {
+        let Progress { client_ended, client_gone, upstream_ended } = situation.progress;
+        if self.reported {
+            if client_gone || situation.is_drained {
+                return Step::Exit;
+            }
+            return match self.wait(Phase::Flush, FLUSH, now) {
+                Some(until) => Step::Wait(Some(until)),
+                None => Step::Exit,
+            };
+        }
+        if situation.has_exited {
+            if upstream_ended || client_gone {
+                return self.report();
+            }
+            if !situation.upstream_is_silent {
+                // What it said last is still being written.
+                return Step::Wait(Some(now + SILENT));
+            }
+            return match self.wait(Phase::Stdout, SILENT, now) {
+                Some(until) => Step::Wait(Some(until)),
+                None => self.report(),
+            };
+        }
+        if self.terminated {
+            return Step::Wait(None);
+        }
+        if situation.asked_to_end || client_gone {
+            return self.terminate();
+        }
+        let deadline = if upstream_ended {
+            self.wait(Phase::Silent, SILENT, now)
+        } else if client_ended && situation.open_requests > 0 {
+            self.wait(Phase::LastCalls, LAST_CALLS, now)
+        } else if client_ended {
+            self.wait(Phase::Leave, LEAVE, now)
+        } else {
+            return Step::Wait(None);
+        };
+        match deadline {
+            Some(until) => Step::Wait(Some(until)),
+            None => self.terminate(),
+        }
+    }
+
+    fn terminate(&mut self) -> Step {
+        self.terminated = true;
+        Step::Terminate
+    }
+
+    fn report(&mut self) -> Step {
+        self.reported = true;
+        Step::Report
+    }
+
+    /// Until when a phase lasts; `None` when that has passed.
+    fn wait(&mut self, phase: Phase, span: Duration, now: Moment) -> Option<Moment> {
+        let since = match self.since {
+            Some((current, since)) if current == phase => since,
+            _ => now,
+        };
+        self.since = Some((phase, since));
+        Some(since + span).filter(|until| now < *until)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn running() -> Situation {
+        Situation {
+            progress: Progress::default(),
+            has_exited: false,
+            upstream_is_silent: true,
+            is_drained: true,
+            open_requests: 0,
+            asked_to_end: false,
+        }
+    }
+
+    fn at(millis: u64) -> Moment {
+        Moment::from_millis(millis)
+    }
+
+    #[test]
+    fn a_server_that_exits_is_reported_once_its_words_are_through() {
+        let mut ending = Ending::default();
+        assert_eq!(ending.next(at(0), &running()), Step::Wait(None));
+        let mut situation = Situation { has_exited: true, ..running() };
+        assert_eq!(ending.next(at(0), &situation), Step::Wait(Some(at(1000))));
+        situation.upstream_is_silent = false;
+        assert_eq!(ending.next(at(5000), &situation), Step::Wait(Some(at(6000))));
+        situation.progress.upstream_ended = true;
+        assert_eq!(ending.next(at(7000), &situation), Step::Report);
+        situation.is_drained = false;
+        assert_eq!(ending.next(at(7000), &situation), Step::Wait(Some(at(12_000))));
+        situation.is_drained = true;
+        assert_eq!(ending.next(at(7001), &situation), Step::Exit);
+    }
+
+    #[test]
+    fn a_client_that_reads_no_more_does_not_keep_us() {
+        let mut ending = Ending::default();
+        let mut situation = running();
+        situation.progress.client_gone = true;
+        assert_eq!(ending.next(at(0), &situation), Step::Terminate);
+        assert_eq!(ending.next(at(1), &situation), Step::Wait(None));
+        situation.has_exited = true;
+        assert_eq!(ending.next(at(2), &situation), Step::Report);
+        situation.is_drained = false;
+        assert_eq!(ending.next(at(2), &situation), Step::Exit);
+    }
+
+    #[test]
+    fn the_last_calls_of_a_client_that_has_ended_get_a_while_and_the_server_a_moment() {
+        let mut ending = Ending::default();
+        let mut situation = running();
+        situation.progress.client_ended = true;
+        situation.open_requests = 1;
+        assert_eq!(ending.next(at(0), &situation), Step::Wait(Some(at(60_000))));
+        situation.open_requests = 0;
+        assert_eq!(ending.next(at(30_000), &situation), Step::Wait(Some(at(32_000))));
+        assert_eq!(ending.next(at(31_999), &situation), Step::Wait(Some(at(32_000))));
+        assert_eq!(ending.next(at(32_000), &situation), Step::Terminate);
+    }
+
+    #[test]
+    fn a_call_that_hangs_does_not_keep_a_client_that_has_ended() {
+        let mut ending = Ending::default();
+        let mut situation = running();
+        situation.progress.client_ended = true;
+        situation.open_requests = 1;
+        ending.next(at(0), &situation);
+        assert_eq!(ending.next(at(60_000), &situation), Step::Terminate);
+    }
+
+    #[test]
+    fn a_signal_ends_everything_in_bounded_time() {
+        let mut ending = Ending::default();
+        let situation = Situation { asked_to_end: true, is_drained: false, ..running() };
+        assert_eq!(ending.next(at(0), &situation), Step::Terminate);
+        assert_eq!(ending.next(at(1), &situation), Step::Wait(Some(at(1800))));
+        let situation = Situation { has_exited: true, upstream_is_silent: false, ..situation };
+        assert_eq!(ending.next(at(1500), &situation), Step::Wait(Some(at(1800))));
+        assert_eq!(ending.next(at(1800), &situation), Step::Exit);
+    }
+
+    #[test]
+    fn a_server_that_closes_its_stdout_has_a_second_to_end() {
+        let mut ending = Ending::default();
+        let mut situation = running();
+        situation.progress.upstream_ended = true;
+        assert_eq!(ending.next(at(0), &situation), Step::Wait(Some(at(1000))));
+        assert_eq!(ending.next(at(1000), &situation), Step::Terminate);
+    }
+}

@@ -1,0 +1,58 @@
+//! The stdio gateway: a client's stdin and stdout on one side, an MCP server's on the other.
+//!
+//! Frames travel as the bytes that came. What they mean is the business of
+//! [`handraise_mcp::envelope`]; no rule of the protocol lives here. This crate reads lines, carries out what the
+//! envelope says in the order in which it says it, keeps time, and starts and ends the server.
+//!
+//! # Threads
+//!
+//! Plain blocking threads and no runtime: a call passes two of them, and nothing is started before it is needed.
+//!
+//! - `client`: reads our stdin and writes to the server;
+//! - `server`: reads the server's stdout and writes to our stdout;
+//! - `log`: reads the server's stderr;
+//! - the main thread keeps time, takes signals, waits for the server's end, and decides when all is over;
+//! - a courier per direction, started with the first frame that a thread sends against its own direction.
+//!
+//! A thread never waits for the other direction: what it has to send there is queued, see `outlet.rs`. A server that
+//! reads nothing while its own answer is not read can therefore not stand still together with us.
+
+mod client;
+mod ending;
+mod error;
+mod outlet;
+mod overlong;
+mod run;
+mod server;
+mod shared;
+mod start;
+mod stderr;
+mod wake;
+
+use std::{ffi::OsString, path::PathBuf, sync::Arc};
+
+use handraise_mcp::{envelope::Process, record::Recorder};
+use handraise_transport::spawn::Supervisor;
+
+pub use error::GatewayError;
+pub use run::run;
+
+/// What a gateway needs to know.
+pub struct GatewaySettings {
+    /// The server's program and its arguments.
+    pub command: Vec<OsString>,
+    /// All of the server's environment.
+    pub environment: Vec<(OsString, OsString)>,
+    /// The folders in which the program is looked for, as in `PATH`.
+    pub search_path: Vec<PathBuf>,
+    /// How to start the supervisor.
+    pub supervisor: Supervisor,
+    /// The envelope's settings, and the switch that [`reload`](Self::reload) moves.
+    pub process: Arc<Process>,
+    /// The longest frame, in bytes.
+    pub max_frame: usize,
+    /// Reads anew whether handraise asks its own questions; called on SIGHUP. An error is for people.
+    pub reload: Box<dyn Fn() -> Result<bool, String>>,
+    /// Takes the records.
+    pub recorder: Box<dyn Recorder + Send>,
+}

@@ -1,0 +1,70 @@
+//! Starting the server.
+
+use std::{fs::File, os::fd::OwnedFd, path::Path};
+
+use handraise_transport::{
+    blocking::{self, Supervised},
+    spawn::Spawn,
+};
+use rustix::fs::{Access, access};
+
+use crate::{GatewayError, GatewaySettings};
+
+/// How much the pipes to and from the server hold, in bytes. More would soon be more than the kernel grants one user
+/// for all pipes, who would then get the smallest ones only.
+const PIPE: usize = 256 * 1024;
+
+/// A running server and its pipes.
+pub(crate) struct Server {
+    pub(crate) child: Supervised,
+    pub(crate) stdin: File,
+    pub(crate) stdout: File,
+    pub(crate) stderr: File,
+}
+
+pub(crate) fn start(settings: &GatewaySettings) -> Result<Server, GatewayError> {
+    let mut words = settings.command.iter().cloned();
+    let program = words.next().unwrap_or_default();
+    let shown = program.to_string_lossy().into_owned();
+    check(&shown, Path::new(&program), settings)?;
+    let order =
+        Spawn { program, args: words.collect(), cwd: None, environment: settings.environment.clone() };
+    let failed = |source| GatewayError::Spawn { program: shown.clone(), source };
+    let mut child = blocking::spawn(&order, &settings.supervisor).map_err(failed)?;
+    let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
+        return Err(failed(std::io::Error::other("it has no pipes")));
+    };
+    let (stdin, stdout) = (widened(stdin.into()), widened(stdout.into()));
+    Ok(Server { child, stdin, stdout, stderr: File::from(OwnedFd::from(stderr)) })
+}
+
+/// A pipe that holds more, where the kernel grants it.
+fn widened(pipe: OwnedFd) -> File {
+    #[cfg(target_os = "linux")]
+    let _ = rustix::pipe::fcntl_setpipe_size(&pipe, PIPE);
+    pipe.into()
+}
+
+/// Looks for the program before anything is started: the supervisor could only say so in the log.
+fn check(shown: &str, program: &Path, settings: &GatewaySettings) -> Result<(), GatewayError> {
+    let named = |found: bool, remedy| {
+        if found {
+            Err(GatewayError::NotExecutable { program: shown.to_owned() })
+        } else {
+            Err(GatewayError::NotFound { program: shown.to_owned(), remedy })
+        }
+    };
+    let runs = |path: &Path| path.is_file() && access(path, Access::EXEC_OK).is_ok();
+    if shown.contains('/') {
+        return if runs(program) { Ok(()) } else { named(program.exists(), "check the path") };
+    }
+    if shown.is_empty() {
+        return named(false, "name the server's command after --");
+    }
+    let candidates = || settings.search_path.iter().map(|folder| folder.join(program));
+    if candidates().any(|path| runs(&path)) {
+        return Ok(());
+    }
+    named(candidates().any(|path| path.is_file()), "check its spelling, or give its path: PATH does not lead to it")
+}
