@@ -35,6 +35,7 @@ pub(crate) struct Global {
 pub(crate) enum Command {
     Up(commands::up::Arguments),
     Agent(commands::agent::Arguments),
+    Mcp(commands::mcp::Arguments),
     Ask(commands::ask::Arguments),
     Demo(commands::demo::Arguments),
     Inbox(commands::inbox::Arguments),
@@ -68,7 +69,8 @@ impl Arguments {
             Command::Inbox(inbox) => flags.with(&registry::DATA_DIR, path(inbox.data_dir.as_ref())),
             Command::Token(token) => flags.with(&registry::DATA_DIR, path(token.data_dir())),
             Command::Doctor(doctor) => flags.with(&registry::DATA_DIR, path(doctor.data_dir.as_ref())),
-            Command::Completions(_) => flags,
+
+            Command::Mcp(_) | Command::Completions(_) => flags,
         }
     }
 }

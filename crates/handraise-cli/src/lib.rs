@@ -58,13 +58,21 @@ pub fn command() -> clap::Command {
 /// 0 success, 1 an error, 2 a command line that makes no sense; commands add their own.
 pub fn run(arguments: impl IntoIterator<Item = OsString>, environment: Environment) -> ExitCode {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
-    // Two programs of our own that other processes start. They read their arguments themselves: the supervisor
+    // Three programs of our own that other processes start. They read their arguments themselves: the supervisor
     // stands between every agent and us and has to start at once.
     match arguments.get(1).and_then(|name| name.to_str()) {
         Some("supervise") => return handraise_transport::supervise::run(arguments.into_iter().skip(2)),
         Some("fake-agent") => {
             let status =
                 handraise_fake_agent::run(arguments.into_iter().skip(2), std::io::stdin(), std::io::stdout());
+            return ExitCode::from(status);
+        }
+        Some("fake-server") => {
+            let status = handraise_fake_server::run(
+                arguments.into_iter().skip(2),
+                std::io::stdin(),
+                std::io::stdout(),
+            );
             return ExitCode::from(status);
         }
         _ => {}
@@ -100,6 +108,7 @@ fn dispatch(arguments: Arguments, environment: Environment) -> Exit {
     match arguments.command {
         Command::Up(_) => commands::up::run(&context),
         Command::Agent(agent) => commands::agent::run(&context, &agent),
+        Command::Mcp(mcp) => commands::mcp::run(&context, &mcp),
         Command::Ask(ask) => commands::ask::run(&context, &ask),
         Command::Demo(_) => commands::demo::run(&context),
         Command::Inbox(inbox) => commands::inbox::run(&context, &inbox),

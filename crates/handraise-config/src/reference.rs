@@ -40,6 +40,21 @@ env = { LEVEL = "2" }           # optional
 name = "tickets"
 url = "https://tickets.example/mcp"
 headers = { Authorization = "Bearer …" }
+
+[[refusal]]                     # a refusal of a tool that becomes a question (docs/gateway.md)
+name = "which_table"            # of a built-in one's name: instead of it
+code = "ambiguous_table"        # what the refusal carries
+code_at = ["/code"]             # JSON pointers into the refusal
+candidates_at = ["/tables"]     # the first that leads to a list counts
+value = "/name"                 # the candidate's value, from the candidate
+title = "{name} ({rows} rows)"  # what the human reads for it
+argument = "table"              # the call's argument that the choice fills
+message = "Which table should {tool} use?"
+candidates_tool = { name = "listTables", candidates_at = ["/tables"] }  # optional: read-only, lists them afresh
+
+[[refusal]]
+name = "ambiguous_device_target"    # built in
+enabled = false
 ```
 "#;
 
@@ -100,5 +115,6 @@ mod tests {
         let environment = crate::Environment::from_iter([("HOME", "/home/ada")]);
         let settings = crate::load(&crate::Flags::default(), &environment, Some(&file)).unwrap();
         assert_eq!((settings.agents.len(), settings.mcp_servers.len()), (1, 2));
+        assert_eq!(settings.refusals.len(), 2);
     }
 }

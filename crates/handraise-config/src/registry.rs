@@ -144,10 +144,10 @@ settings! {
     "How log lines are written."
 
     PASS_ENV = "pass_env", Kind::Names, Default::Unset("none");
-    "Environment variables that agents get although they are withheld: `HANDRAISE_*`, `KANDEV_*`, `MCP_CONFIRM_*` and database URLs are (S7)."
+    "Environment variables that agents and MCP servers get although they are withheld: `HANDRAISE_*`, `KANDEV_*`, `MCP_CONFIRM_*` and database URLs are (S7)."
 
     ELICITATION = "elicitation", Kind::Bool, Default::Value("on"), env "HANDRAISE_ELICITATION" "AUTOMOBILE_ELICITATION";
-    "The flag `elicitation`, as `handraise up` hands it to holders."
+    "Whether handraise asks its own questions about refusals: `off` lets refusals through, in every era. Read by `handraise mcp`, again on SIGHUP; and the flag `elicitation`, as `handraise up` hands it to holders."
 
     ACP_ELICITATION = "features.acp_elicitation", Kind::Bool, Default::Value("on"), env "HANDRAISE_FEATURES_ACP_ELICITATION" "KANDEV_FEATURES_ACP_ELICITATION";
     "The flag `features.acpElicitation`: agents are told that forms are answered here. Read by `handraise up` and handed to holders; an operator's setting in the inbox wins."
@@ -163,6 +163,21 @@ settings! {
 
     QUESTION_ORDER = "acp.question_order", Kind::Word(&["wire", "sorted"]), Default::Value("wire");
     "`wire`: questions stand as the agent sent them, a numbered series by number. `sorted`: by key, numbers by value."
+
+    STATE_SECRET = "state_secret", Kind::Text, Default::Unset("256 random bits per process"), secret true;
+    "Signs the state that clients of the modern era carry between a question and its answer: keys of at least 32 characters, separated by commas; the first signs, all verify. The same keys in several processes let one take up what another has asked, also after a restart. Read by `handraise mcp`."
+
+    ASK_TIMEOUT = "ask.timeout_ms", Kind::Integer { least: 1, most: 3_600_000 }, Default::Value("20000"), env "HANDRAISE_ASK_TIMEOUT_MS";
+    "How long a question about a refusal waits in the client, in milliseconds from the arrival of its call; then it is withdrawn and the refusal goes through. Read by `handraise mcp`."
+
+    ASK_MIN_HUMAN = "ask.min_human_ms", Kind::Integer { least: 0, most: 60_000 }, Default::Value("400"), env "HANDRAISE_ASK_MIN_HUMAN_MS";
+    "An answer that comes faster, in milliseconds, was given by no human: it is recorded as `not_shown`."
+
+    MAX_FRAME = "mcp.max_frame_bytes", Kind::Integer { least: 65_536, most: 1_073_741_824 }, Default::Value("67108864");
+    "The longest frame that `handraise mcp` passes on, in bytes. A longer one is thrown away, and whoever waits for it gets an error."
+
+    IN_FLIGHT = "mcp.in_flight_bytes", Kind::Integer { least: 1_048_576, most: 17_179_869_184 }, Default::Value("268435456");
+    "Bytes of calls that `handraise mcp` keeps, so that it could run them once more with an answer. A call that does not fit is passed on all the same, and not asked about."
 
     OPEN_ASKS = "limits.open_asks", Kind::Integer { least: 1, most: 1_000_000 }, Default::Value("1000");
     "Open asks that the inbox takes from one holder; beyond, the holder declines them."

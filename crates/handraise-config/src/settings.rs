@@ -13,7 +13,7 @@ use crate::{
     environment::Environment,
     error::ConfigError,
     file::{ConfigFile, closest},
-    lists::{self, AgentEntry, McpServerEntry},
+    lists::{self, AgentEntry, McpServerEntry, RefusalEntry},
     registry::{self, Default, Kind, OTHER_VARIABLES, SETTINGS, Setting},
     value::{Raw, Secret},
 };
@@ -143,6 +143,18 @@ pub struct Settings {
     pub question_order: QuestionOrder,
     /// What an inbox takes from one holder.
     pub limits: Limits,
+    /// The keys that sign states, as they are written; the gateway judges them.
+    pub state_secret: Option<Sourced<Secret>>,
+    /// How long a question about a refusal waits in the client.
+    pub ask_timeout: Duration,
+    /// What is answered faster was answered by no human.
+    pub ask_min_human: Duration,
+    /// The longest frame of the gateway, in bytes.
+    pub max_frame: usize,
+    /// Bytes of calls that the gateway keeps.
+    pub in_flight: u64,
+    /// The refusals that become questions, besides the built-in one.
+    pub refusals: Vec<RefusalEntry>,
     /// The agents that `up` starts.
     pub agents: Vec<AgentEntry>,
     /// The MCP servers that agents are told of.
@@ -218,6 +230,12 @@ pub fn load(
             "sorted" => QuestionOrder::Sorted,
             _ => QuestionOrder::Wire,
         },
+        state_secret: reader.optional(&registry::STATE_SECRET, |raw| raw.text().map(Secret::new))?,
+        ask_timeout: Duration::from_millis(reader.integer(&registry::ASK_TIMEOUT)?),
+        ask_min_human: Duration::from_millis(reader.integer(&registry::ASK_MIN_HUMAN)?),
+        max_frame: usize::try_from(reader.integer(&registry::MAX_FRAME)?).unwrap_or(usize::MAX),
+        in_flight: reader.integer(&registry::IN_FLIGHT)?,
+        refusals: file.map(lists::refusals).transpose()?.unwrap_or_default(),
         limits: Limits {
             open_asks: count(&registry::OPEN_ASKS)?,
             open_bytes: reader.integer(&registry::OPEN_BYTES)?,

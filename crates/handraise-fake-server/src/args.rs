@@ -68,8 +68,7 @@ pub(crate) fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Options,
                 }
             }
             "--devices" => {
-                options.devices =
-                    word()?.split(',').filter(|id| !id.is_empty()).map(str::to_owned).collect();
+                options.devices = word()?.split(',').filter(|id| !id.is_empty()).map(str::to_owned).collect();
             }
             "--shape" => options.shape = Shape::named(&word()?)?,
             "--lines" => {

@@ -91,10 +91,10 @@ pub(crate) fn result(shape: Shape, devices: &[String]) -> String {
             wide["note"] = "n".repeat(20_000).into();
             wide.to_string()
         }
-        Shape::Escaped => flat.to_string().replace(CODE, "\\u0061mbiguous_device_target").replace(
-            "\"candidates\"",
-            "\"\\u0063andidates\"",
-        ),
+        Shape::Escaped => flat
+            .to_string()
+            .replace(CODE, "\\u0061mbiguous_device_target")
+            .replace("\"candidates\"", "\"\\u0063andidates\""),
         Shape::Flat | Shape::Single | Shape::Duplicate => flat.to_string(),
     };
     let content = json!([{"type": "text", "text": text}]);

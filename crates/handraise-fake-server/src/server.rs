@@ -107,8 +107,11 @@ impl Server {
             }
             (None, Some(id)) => {
                 if let Some(waiting) = lock(&self.waiting).remove(&id) {
-                    let answer =
-                        if frame.contains_key("error") { json!({"error": value("error")}) } else { value("result") };
+                    let answer = if frame.contains_key("error") {
+                        json!({"error": value("error")})
+                    } else {
+                        value("result")
+                    };
                     let _ = waiting.send(answer);
                 }
                 Ok(())
@@ -185,11 +188,14 @@ impl Server {
     }
 
     /// Sends a request of our own; the answer comes over the channel, or never.
-    pub(crate) fn ask(&self, id: Option<&Value>, method: &str, params: &Value) -> io::Result<Receiver<Value>> {
-        let id = id.map_or_else(
-            || self.next_id.fetch_add(1, Ordering::Relaxed).to_string(),
-            ToString::to_string,
-        );
+    pub(crate) fn ask(
+        &self,
+        id: Option<&Value>,
+        method: &str,
+        params: &Value,
+    ) -> io::Result<Receiver<Value>> {
+        let id =
+            id.map_or_else(|| self.next_id.fetch_add(1, Ordering::Relaxed).to_string(), ToString::to_string);
         let (sender, receiver) = channel();
         lock(&self.waiting).insert(id.clone(), sender);
         self.wire.request(&id, method, params)?;

@@ -16,8 +16,7 @@ use crate::{
 };
 
 /// What clients may tell their model.
-pub(crate) const INSTRUCTIONS: &str =
-    "Device tools over devices that do not exist. Without deviceId, a tap is refused while there are several.";
+pub(crate) const INSTRUCTIONS: &str = "Device tools over devices that do not exist. Without deviceId, a tap is refused while there are several.";
 
 /// `tools/list`'s tools.
 pub(crate) fn list() -> Value {
@@ -33,24 +32,44 @@ pub(crate) fn list() -> Value {
     json!([
         tool("echo", "Returns the text that it is given", true, json!({"text": text("What to return")})),
         tool("listDevices", "Lists the devices", true, json!({})),
-        tool("tapOn", "Taps on a text on a device's screen", false, json!({
-            "text": text("What to tap on"), "deviceId": device.clone(),
-            "shape": text("How the refusal looks, see --shape"),
-            "dieAfterMs": number("End the process so long after the answer"),
-        })),
-        tool("swipe", "Swipes slowly, with progress; then like tapOn", false, json!({
-            "steps": number("How many"), "pauseMs": number("How long each takes"), "deviceId": device,
-        })),
+        tool(
+            "tapOn",
+            "Taps on a text on a device's screen",
+            false,
+            json!({
+                "text": text("What to tap on"), "deviceId": device.clone(),
+                "shape": text("How the refusal looks, see --shape"),
+                "dieAfterMs": number("End the process so long after the answer"),
+            })
+        ),
+        tool(
+            "swipe",
+            "Swipes slowly, with progress; then like tapOn",
+            false,
+            json!({
+                "steps": number("How many"), "pauseMs": number("How long each takes"), "deviceId": device,
+            })
+        ),
         tool("unplug", "Takes a device away", false, json!({"deviceId": text("Which")})),
         tool("big", "Returns that many bytes of text", true, json!({"bytes": number("How many")})),
-        tool("ask", "Asks the client with elicitation/create and returns its answer", true, json!({
-            "message": text("What to ask"), "askId": {"description": "The id of the question's request"},
-        })),
+        tool(
+            "ask",
+            "Asks the client with elicitation/create and returns its answer",
+            true,
+            json!({
+                "message": text("What to ask"), "askId": {"description": "The id of the question's request"},
+            })
+        ),
         tool("declared", "Returns what the client declared for elicitation", true, json!({})),
         tool("notify", "Sends a log message and tools/list_changed, then returns", true, json!({})),
         tool("complain", "Writes a line to stderr", true, json!({"text": text("What to write")})),
         tool("leave", "Starts a process in a session of its own, which sleeps", false, json!({})),
-        tool("die", "Ends the process without an answer", false, json!({"status": number("The exit status")})),
+        tool(
+            "die",
+            "Ends the process without an answer",
+            false,
+            json!({"status": number("The exit status")})
+        ),
         tool("hang", "Never answers", true, json!({})),
     ])
 }
@@ -87,7 +106,11 @@ pub(crate) fn run(server: &Server, call: &Call) -> io::Result<()> {
         }
         "big" => {
             let bytes = usize::try_from(arguments["bytes"].as_u64().unwrap_or(0)).unwrap_or(0);
-            text(server, call, &"abcdefghijklmnop".repeat(bytes / 16 + 1)[..bytes])
+            // Written by hand: there is nothing to escape, and it may be a lot.
+            let mut result = "{\"content\":[{\"type\":\"text\",\"text\":\"".to_owned();
+            result.push_str(&"abcdefghijklmnop".repeat(bytes / 16 + 1)[..bytes]);
+            result.push_str("\"}]}");
+            respond(server, call, &result)
         }
         "ask" => ask(server, call),
         "declared" => text(server, call, &server.declared().to_string()),
@@ -139,7 +162,8 @@ fn tap(server: &Server, call: &Call, done: &str) -> io::Result<()> {
         }
         (Value::String(named), _) if present.contains(named) => named.clone(),
         (named, _) => {
-            let refusal = json!({"success": false, "error": format!("no device {named}"), "code": "device_not_found"});
+            let refusal =
+                json!({"success": false, "error": format!("no device {named}"), "code": "device_not_found"});
             let content = json!([{"type": "text", "text": refusal.to_string()}]);
             return respond(server, call, &format!("{{\"content\":{content},\"isError\":true}}"));
         }

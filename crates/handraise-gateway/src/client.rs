@@ -85,7 +85,7 @@ impl Reading<'_> {
         let route = state.envelope.client_frame(frame, &self.shared.caller, now, &mut self.out);
         let carried = state.carry_out(Some((Side::Upstream, &mut self.batch)), &mut self.out);
         self.has_queued |= carried.queued;
-        self.shared.finish(state, carried);
+        self.shared.finish(state, &carried);
         route
     }
 

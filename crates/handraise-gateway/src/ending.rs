@@ -19,6 +19,7 @@ pub(crate) const FLUSH: Duration = Duration::from_secs(5);
 pub(crate) const AFTER_SIGNAL: Duration = Duration::from_millis(1800);
 
 /// What the decision is about.
+#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Situation {
     pub(crate) progress: Progress,

@@ -14,7 +14,9 @@ pub enum GatewayError {
         remedy: &'static str,
     },
     /// It is there and is no program.
-    #[error("cannot start the MCP server: {program:?} is no program that can be executed; check its permissions")]
+    #[error(
+        "cannot start the MCP server: {program:?} is no program that can be executed; check its permissions"
+    )]
     NotExecutable {
         /// What was named.
         program: String,

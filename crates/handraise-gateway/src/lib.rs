@@ -29,10 +29,12 @@ mod start;
 mod stderr;
 mod wake;
 
-use std::{ffi::OsString, path::PathBuf, sync::Arc};
+use std::{ffi::OsString, fmt::Write as _, os::unix::ffi::OsStrExt as _, path::PathBuf, sync::Arc};
 
 use handraise_mcp::{envelope::Process, record::Recorder};
 use handraise_transport::spawn::Supervisor;
+
+use sha2::{Digest as _, Sha256};
 
 pub use error::GatewayError;
 pub use run::run;
@@ -55,4 +57,33 @@ pub struct GatewaySettings {
     pub reload: Box<dyn Fn() -> Result<bool, String>>,
     /// Takes the records.
     pub recorder: Box<dyn Recorder + Send>,
+}
+
+/// What states say that they are about (S22): a server's command, wherever and whenever it runs. A digest, because
+/// clients see states, and command lines hold keys.
+pub fn identity(command: &[OsString]) -> String {
+    let mut digest = Sha256::new();
+    for word in command {
+        digest.update((word.len() as u64).to_be_bytes());
+        digest.update(word.as_bytes());
+    }
+    digest.finalize().iter().fold("stdio:".to_owned(), |mut text, byte| {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn s22_a_command_is_one_upstream_and_another_command_is_another() {
+        let identity = |words: &[&str]| identity(&words.iter().map(OsString::from).collect::<Vec<_>>());
+        assert_eq!(identity(&["npx", "a"]), identity(&["npx", "a"]));
+        assert_ne!(identity(&["npx", "a"]), identity(&["npxa"]));
+        assert_ne!(identity(&["npx", "a"]), identity(&["npx", "a", ""]));
+        assert!(!identity(&["server", "--key=hunter2"]).contains("hunter2"));
+    }
 }

@@ -53,7 +53,7 @@ impl Pen {
         let Some(file) = &self.file else { return Err(Gone) };
         IoSlice::advance_slices(&mut pieces, 0);
         while !pieces.is_empty() {
-            let written = match pieces {
+            let written = match &*pieces {
                 [one] => rustix::io::write(file, one),
                 several => rustix::io::writev(file, &several[..several.len().min(MOST_PIECES)]),
             };
@@ -148,16 +148,15 @@ mod tests {
     #[test]
     fn pieces_are_written_in_order_however_many_there_are() {
         let (mut read, mut pen) = pipe();
-        let buffer: Vec<u8> = (0..=255).collect();
+        let buffer: Vec<u8> = (0..200).collect();
         let mut batch = Batch::default();
         let mut expected = Vec::new();
-        for round in 0..200_usize {
+        for (round, byte) in buffer.iter().enumerate() {
+            let made = vec![b'-'; if round % 3 == 0 { round % 7 } else { 0 }];
             batch.forward(round..round + 1);
-            if round % 3 == 0 {
-                batch.add(vec![b'-'; round % 7]);
-            }
-            expected.push(buffer[round]);
-            expected.extend(vec![b'-'; if round % 3 == 0 { round % 7 } else { 0 }]);
+            batch.add(made.clone());
+            expected.push(*byte);
+            expected.extend(made);
         }
         batch.write(&mut pen, |place| &buffer[place]).unwrap();
         pen.close();

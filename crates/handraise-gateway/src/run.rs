@@ -185,7 +185,10 @@ impl Main {
         match (self.reload)() {
             Ok(is_on) => {
                 process.set_elicitation(is_on);
-                tracing::info!(elicitation = if is_on { "on" } else { "off" }, "the settings were read again");
+                tracing::info!(
+                    elicitation = if is_on { "on" } else { "off" },
+                    "the settings were read again"
+                );
             }
             Err(error) => tracing::error!("the settings stay as they are: {error}"),
         }

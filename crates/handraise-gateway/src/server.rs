@@ -100,7 +100,7 @@ impl Reading<'_> {
         self.has_queued |= carried.queued;
         // Somebody waits for the last open call.
         let wakes = state.progress.client_ended && state.envelope.open_requests() == 0;
-        self.shared.finish(state, carried);
+        self.shared.finish(state, &carried);
         if wakes {
             self.shared.waker.wake();
         }

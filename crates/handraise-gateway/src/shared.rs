@@ -125,11 +125,11 @@ impl Shared {
     /// Carries out what the envelope has said, by a thread that holds no pen.
     pub(crate) fn carry_out(self: &Arc<Self>, mut state: MutexGuard<'_, State>, out: &mut Vec<Out>) {
         let carried = state.carry_out(None, out);
-        self.finish(state, carried);
+        self.finish(state, &carried);
     }
 
     /// Lets go of the lock and does what must not be done under it.
-    pub(crate) fn finish(self: &Arc<Self>, mut state: MutexGuard<'_, State>, carried: Carried) {
+    pub(crate) fn finish(self: &Arc<Self>, mut state: MutexGuard<'_, State>, carried: &Carried) {
         let starts = [Side::Client, Side::Upstream].map(|side| {
             let backlog = state.backlog(side);
             let starts = !backlog.bytes.is_empty() && !backlog.has_courier;
@@ -288,8 +288,5 @@ impl State {
 /// Both clocks.
 pub(crate) fn now() -> Now {
     let wall = SystemClock.wall().as_millisecond();
-    Now {
-        boot: Moment::from_millis(SystemClock.boot_millis()),
-        wall_ms: u64::try_from(wall).unwrap_or(0),
-    }
+    Now { boot: Moment::from_millis(SystemClock.boot_millis()), wall_ms: u64::try_from(wall).unwrap_or(0) }
 }

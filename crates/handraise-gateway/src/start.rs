@@ -66,5 +66,8 @@ fn check(shown: &str, program: &Path, settings: &GatewaySettings) -> Result<(), 
     if candidates().any(|path| runs(&path)) {
         return Ok(());
     }
-    named(candidates().any(|path| path.is_file()), "check its spelling, or give its path: PATH does not lead to it")
+    named(
+        candidates().any(|path| path.is_file()),
+        "check its spelling, or give its path: PATH does not lead to it",
+    )
 }

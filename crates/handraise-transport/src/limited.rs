@@ -49,7 +49,8 @@ impl Limited {
 mod tests {
     use std::{sync::Arc, time::Duration};
 
-        use super::*;
+    use super::*;
+    use crate::clock::ManualClock;
 
     #[test]
     fn a_burst_is_let_through_and_the_rest_is_counted() {

@@ -6,5 +6,6 @@ pub(crate) mod completions;
 pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod inbox;
+pub(crate) mod mcp;
 pub(crate) mod token;
 pub(crate) mod up;

@@ -6,6 +6,7 @@ use crate::support::{Home, stderr};
 const COMMANDS: &[&[&str]] = &[
     &["up"],
     &["agent"],
+    &["mcp"],
     &["ask"],
     &["demo"],
     &["inbox"],
@@ -42,13 +43,18 @@ fn only_commands_that_work_are_offered() {
         .take_while(|line| !line.is_empty())
         .filter_map(|line| line.split_whitespace().next())
         .collect();
-    assert_eq!(offered, ["up", "agent", "ask", "demo", "inbox", "token", "doctor", "completions", "help"]);
+    assert_eq!(
+        offered,
+        ["up", "agent", "mcp", "ask", "demo", "inbox", "token", "doctor", "completions", "help"]
+    );
 }
 
 #[test]
 fn a_command_line_that_makes_no_sense_exits_2_and_leaves_stdout_alone() {
     let home = Home::new();
-    for wrong in [&["upp"][..], &["up", "--lissten", "x"], &["agent"], &["token", "create"]] {
+    for wrong in
+        [&["upp"][..], &["up", "--lissten", "x"], &["agent"], &["mcp"], &["mcp", "x"], &["token", "create"]]
+    {
         let output = home.run(wrong);
         assert_eq!(output.status.code(), Some(2), "{wrong:?}");
         assert!(output.stdout.is_empty() && !output.stderr.is_empty(), "{wrong:?}");

@@ -23,6 +23,8 @@ mod faults;
 #[cfg(test)]
 mod forms;
 #[cfg(test)]
+mod gateway;
+#[cfg(test)]
 mod inbox_command;
 #[cfg(test)]
 mod picker;

@@ -1,5 +1,6 @@
 //! What the tests share: a home, an inbox, agents, and waiting with a bound.
 
+mod gateway;
 mod http;
 mod processes;
 mod relay;
@@ -12,6 +13,7 @@ use std::{
     time::Duration,
 };
 
+pub(crate) use gateway::{Gateway, Setup};
 pub(crate) use http::{Answer, Events, call, request, try_call};
 pub(crate) use processes::{alive, kill, pause, resume, send, terminate, tree};
 pub(crate) use relay::{Pass, Relay};

@@ -1,0 +1,187 @@
+//! `handraise mcp`: the stdio gateway in front of an MCP server.
+
+use std::{ffi::OsString, path::PathBuf, process::ExitCode, sync::Arc};
+
+use anyhow::Context as _;
+use handraise_config::{Environment, Flags, RefusalEntry, Settings};
+use handraise_gateway::{GatewayError, GatewaySettings};
+use handraise_mcp::{
+    envelope::{EnvelopeConfig, Limits, Process},
+    record::{Record, Recorder},
+    refusal::{Entry, Rule, RuleSource, Rules},
+    seal::{ClockId, Keyring},
+};
+use handraise_transport::{
+    ids,
+    spawn::{self, Supervisor},
+    supervise::{NOT_FOUND, NOT_STARTED},
+};
+
+use crate::{Context, Exit, config_file, output};
+
+/// Run an MCP server behind the gateway
+///
+/// Runs an MCP server (stdio) and passes every frame on as it is. When a tool refuses a call because several things fit
+/// and offers them, the client's own prompt asks which, and the same call goes on with the answer. Exits with the
+/// server's exit status; 127 when the server's program is not there, 126 when it cannot be executed, 1 on an error.
+///
+/// SIGHUP reads the setting `elicitation` again: `off` lets refusals through.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  handraise mcp -- npx -y some-mcp-server --its-own-flag\n  handraise mcp -- handraise fake-server\n  HANDRAISE_ELICITATION=off handraise mcp -- uvx some-mcp-server\n  claude mcp add devices -- handraise mcp -- npx -y some-mcp-server"
+)]
+pub(crate) struct Arguments {
+    /// The server's program and its arguments
+    #[arg(last = true, required = true, value_name = "CMD")]
+    pub(crate) command: Vec<OsString>,
+}
+
+pub(crate) fn run(context: &Context, arguments: &Arguments) -> Exit {
+    let settings = GatewaySettings {
+        command: arguments.command.clone(),
+        environment: server_environment(context),
+        search_path: search_path(&context.environment),
+        supervisor: Supervisor::this_binary(),
+        process: Arc::new(process(&context.settings, &arguments.command)?),
+        max_frame: context.settings.max_frame,
+        reload: reload(context),
+        recorder: Box::new(Log),
+    };
+    match handraise_gateway::run(settings) {
+        Ok(status) => Ok(ExitCode::from(status)),
+        Err(error) => {
+            let status = match &error {
+                GatewayError::NotFound { .. } => NOT_FOUND,
+                GatewayError::NotExecutable { .. } => NOT_STARTED,
+                GatewayError::Spawn { .. } | GatewayError::Prepare(_) | GatewayError::Random(_) => {
+                    return Err(error.into());
+                }
+            };
+            output::complain(&format!("error: {error}"));
+            Ok(ExitCode::from(status))
+        }
+    }
+}
+
+fn process(settings: &Settings, command: &[OsString]) -> anyhow::Result<Process> {
+    let mut clock = [0; 16];
+    clock.copy_from_slice(&ids::random()?[..16]);
+    let config = EnvelopeConfig {
+        upstream: handraise_gateway::identity(command),
+        keyring: keyring(settings)?,
+        clock: ClockId(clock),
+        rules: rules(&settings.refusals)?,
+        ask_timeout: settings.ask_timeout,
+        min_human: settings.ask_min_human,
+        limits: Limits { bytes_in_flight: settings.in_flight, ..Limits::default() },
+    };
+    let process = Process::new(config);
+    process.set_elicitation(settings.elicitation.value);
+    Ok(process)
+}
+
+/// The keys of the settings, or one that dies with us.
+fn keyring(settings: &Settings) -> anyhow::Result<Keyring> {
+    match &settings.state_secret {
+        Some(secret) => {
+            Keyring::parse(secret.value.expose()).with_context(|| format!("{} cannot be used", secret.origin))
+        }
+        None => Ok(Keyring::single(&ids::random()?)),
+    }
+}
+
+/// The rules of the config file, beside the built-in ones.
+fn rules(entries: &[RefusalEntry]) -> anyhow::Result<Rules> {
+    let entries: Vec<Entry> = entries
+        .iter()
+        .map(|entry| {
+            let name = entry.name.clone();
+            let Some(rule) = entry.rule.clone() else { return Ok(Entry::Disabled(name)) };
+            let source = RuleSource {
+                name,
+                code: rule.code,
+                code_at: rule.code_at,
+                candidates_at: rule.candidates_at,
+                value: rule.value,
+                title: rule.title,
+                argument: rule.argument,
+                message: rule.message,
+                candidates_tool: rule.candidates_tool,
+            };
+            Ok(Entry::Rule(Box::new(Rule::new(source)?)))
+        })
+        .collect::<anyhow::Result<_>>()
+        .context("a [[refusal]] of the config file cannot be used")?;
+    Ok(Rules::configured(entries))
+}
+
+fn server_environment(context: &Context) -> Vec<(OsString, OsString)> {
+    let environment = context.environment.iter().map(|(name, value)| (name.to_owned(), value.to_owned()));
+    spawn::clean_environment(environment, &context.settings.pass_env)
+}
+
+fn search_path(environment: &Environment) -> Vec<PathBuf> {
+    environment.get("PATH").map(|path| std::env::split_paths(path).collect()).unwrap_or_default()
+}
+
+/// Reads the switch again, from where it was read at the start.
+fn reload(context: &Context) -> Box<dyn Fn() -> Result<bool, String>> {
+    let (path, environment) = (context.config.clone(), context.environment.clone());
+    Box::new(move || {
+        let read = || -> anyhow::Result<bool> {
+            let file = config_file::read(path.as_deref(), &environment)?;
+            Ok(handraise_config::load(&Flags::default(), &environment, file.as_ref())?.elicitation.value)
+        };
+        read().map_err(|error| format!("{error:#}"))
+    })
+}
+
+/// Records go to the log.
+struct Log;
+
+impl Recorder for Log {
+    fn record(&self, record: &Record) {
+        tracing::info!("{}", record.to_line());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use handraise_config::ConfigFile;
+
+    use super::*;
+
+    fn read(text: &str) -> anyhow::Result<Vec<String>> {
+        let file = ConfigFile::parse("/h.toml", text)?;
+        let settings = handraise_config::load(&Flags::default(), &Environment::default(), Some(&file))?;
+        Ok(rules(&settings.refusals)?.iter().map(|rule| rule.name().to_owned()).collect())
+    }
+
+    const TABLES: &str = "[[refusal]]\nname = 'which_table'\ncode = 'ambiguous'\ncode_at = ['/code']\n\
+         candidates_at = ['/tables']\nvalue = '/name'\ntitle = '{name}'\nargument = 'table'\nmessage = 'Which?'\n";
+
+    #[test]
+    fn rules_of_the_file_stand_beside_the_built_in_one() {
+        assert_eq!(read("").unwrap(), ["ambiguous_device_target"]);
+        assert_eq!(read(TABLES).unwrap(), ["ambiguous_device_target", "which_table"]);
+        let off = "[[refusal]]\nname = 'ambiguous_device_target'\nenabled = false\n";
+        assert_eq!(read(&format!("{off}{TABLES}")).unwrap(), ["which_table"]);
+    }
+
+    #[test]
+    fn a_secret_that_is_none_refuses_the_start_and_is_not_shown() {
+        for wrong in ["short-hunter2", "${SECRET_hunter2}", "null", "x", ",", "undefined,hunter2"] {
+            let environment = Environment::from_iter([("HANDRAISE_STATE_SECRET", wrong)]);
+            let settings = handraise_config::load(&Flags::default(), &environment, None).unwrap();
+            let error = format!("{:#}", keyring(&settings).unwrap_err());
+            assert!(error.starts_with("HANDRAISE_STATE_SECRET cannot be used: key "), "{error}");
+            assert!(!error.contains("hunter2"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_rule_that_cannot_work_is_named() {
+        let error = read(&TABLES.replace("'/name'", "'name'")).unwrap_err();
+        assert!(format!("{error:#}").contains("refusal \"which_table\": value: "), "{error:#}");
+    }
+}

@@ -1,0 +1,209 @@
+//! How it ends: the client's end, the server's, ours.
+
+use std::{process::Command, time::Duration};
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::support::{
+    Gateway, Home, Setup, alive, binary, kill, send, terminate, tree, wait_for, wait_within,
+};
+
+/// Nothing may be left after this (quality.md, "Reliability").
+const GONE: Duration = Duration::from_secs(2);
+
+#[track_caller]
+fn assert_gone(processes: &[u32]) {
+    assert!(!processes.is_empty(), "there was nothing to end");
+    wait_within("end of every process", GONE, || {
+        processes.iter().all(|process| !alive(*process)).then_some(())
+    });
+}
+
+#[test]
+fn a_pipe_into_a_server_gets_its_answers_and_its_exit_status() {
+    let home = Home::new();
+    let mut gateway = Gateway::start(&home, &[]);
+    gateway.write(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n");
+    // Slow, and the last line of the pipe lacks its end.
+    gateway.write(
+        br#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"swipe","arguments":{"steps":3,"pauseMs":100,"deviceId":"A1B2-C3D4"}}}"#,
+    );
+    gateway.close();
+    let rest = String::from_utf8(gateway.rest()).unwrap();
+    let lines: Vec<&str> = rest.lines().collect();
+    assert_eq!(lines.len(), 2, "{rest}");
+    assert!(lines[1].contains("swiped on A1B2-C3D4"), "{rest}");
+    assert_eq!(gateway.wait(), Some(0));
+}
+
+#[test]
+fn the_exit_status_is_the_servers() {
+    let home = Home::new();
+    let mut gateway = Gateway::command(&home, &["--", "sh", "-c", "cat > /dev/null; exit 42"]);
+    gateway.close();
+    assert_eq!(gateway.wait(), Some(42));
+    let no_program = home.path().join("no-program");
+    std::fs::write(&no_program, "words").unwrap();
+    let no_program = no_program.to_str().unwrap();
+    for (command, status, said) in [
+        (&["no-such-program"][..], 127, "no program is called \"no-such-program\""),
+        (&["/no/such/program"], 127, "check the path"),
+        (&[no_program], 126, "check its permissions"),
+    ] {
+        let mut gateway = Gateway::command(&home, &[&["--"], command].concat());
+        assert_eq!(gateway.wait(), Some(status), "{command:?}");
+        wait_for(said, || gateway.log.text().contains(said).then_some(()));
+        assert_eq!(gateway.rest(), b"");
+    }
+}
+
+#[test]
+fn s33_a_server_that_dies_during_calls_ends_each_with_its_exit_status_and_no_more() {
+    let home = Home::new();
+    let mut gateway = Gateway::start(&home, &[]);
+    gateway.initialize("2025-11-25", &json!({"elicitation": {}}));
+    gateway.call(&json!("a"), "hang", &json!({}));
+    gateway.call(&json!(2), "hang", &json!({}));
+    gateway.answer(&json!(3), "complain", &json!({"text": "a secret of the server's"}));
+    gateway.call(&json!(4), "die", &json!({"status": 9}));
+    let mut errors: Vec<Value> = (0..3).map(|_| gateway.receive()).collect();
+    errors.sort_by_key(|error| error["id"].to_string());
+    for (error, id) in errors.iter().zip([json!("a"), json!(2), json!(4)]) {
+        assert_eq!(error["id"], id);
+        let message = error["error"]["message"].as_str().unwrap();
+        assert!(message.contains("exit status 9") && !message.contains("secret"), "{error}");
+    }
+    assert_eq!(gateway.rest(), b"");
+    assert_eq!(gateway.wait(), Some(9));
+    // Its stderr is in our log, and nowhere else.
+    assert!(gateway.log.text().contains("a secret of the server's"), "{}", gateway.log.text());
+}
+
+#[test]
+fn s35_nothing_of_a_killed_gateway_is_left() {
+    let home = Home::new();
+    let mut gateway = Gateway::start(&home, &[]);
+    gateway.initialize("2025-11-25", &json!({}));
+    gateway.answer(&json!(1), "leave", &json!({}));
+    gateway.call(&json!(2), "hang", &json!({}));
+    let below = tree(gateway.child.id());
+    assert!(below.len() >= 3, "a supervisor, the server, and what it left: {below:?}");
+    gateway.kill();
+    assert_gone(&below);
+}
+
+#[test]
+fn s35_nothing_of_a_killed_supervisor_is_left() {
+    let home = Home::new();
+    let mut gateway = Gateway::start(&home, &[]);
+    gateway.initialize("2025-11-25", &json!({}));
+    gateway.answer(&json!(1), "leave", &json!({}));
+    gateway.call(&json!(2), "hang", &json!({}));
+    let below = tree(gateway.child.id());
+    kill(below[0]);
+    assert_gone(&below);
+    assert!(gateway.receive()["error"]["message"].as_str().unwrap().contains("supervisor was killed"));
+    assert_eq!(gateway.wait(), Some(1));
+}
+
+/// A launcher in JavaScript, as npx is one: it starts what it is given with its own stdio, and waits.
+const LAUNCHER: &str = "
+const { spawn } = require('node:child_process');
+const child = spawn(process.argv[2], process.argv.slice(3), { stdio: 'inherit' });
+child.on('exit', code => process.exit(code ?? 1));
+process.on('SIGTERM', () => {});
+";
+
+#[test]
+fn s35_nothing_of_a_killed_gateway_is_left_through_a_chain_of_launchers() {
+    if Command::new("node").arg("--version").output().is_err() {
+        println!("skipped: node is not installed");
+        return;
+    }
+    let home = Home::new();
+    let script = home.path().join("launcher.cjs");
+    std::fs::write(&script, LAUNCHER).unwrap();
+    let script = script.to_str().unwrap();
+    let before = ["sh", "-c", "node \"$@\"; exit $?", "npx", script, "node", script];
+    let mut gateway = Gateway::start_with(&home, &Setup { server: &[], variables: &[], before: &before });
+    gateway.initialize("2025-11-25", &json!({}));
+    gateway.answer(&json!(1), "leave", &json!({}));
+    let below = tree(gateway.child.id());
+    assert!(
+        below.len() >= 6,
+        "a supervisor, a shell, two launchers, the server, and what it left: {below:?}"
+    );
+    gateway.kill();
+    assert_gone(&below);
+}
+
+#[test]
+fn a_server_that_goes_on_after_its_stdin_has_ended_is_ended() {
+    let home = Home::new();
+    let mut gateway = Gateway::command(&home, &["--", "sh", "-c", "trap '' TERM; while :; do sleep 1; done"]);
+    wait_for("the server", || (tree(gateway.child.id()).len() >= 2).then_some(()));
+    let below = tree(gateway.child.id());
+    gateway.close();
+    assert_eq!(gateway.wait(), Some(137));
+    assert!(below.iter().all(|process| !alive(*process)), "{below:?}");
+}
+
+#[test]
+fn a_client_that_is_gone_ends_everything() {
+    let home = Home::new();
+    let mut command = home.handraise(&["mcp", "--"]);
+    command.args([binary(), "fake-server"]);
+    command.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    drop(child.stdout.take());
+    let mut stdin = child.stdin.take().unwrap();
+    std::io::Write::write_all(&mut stdin, b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n").unwrap();
+    wait_for("the end", || child.try_wait().unwrap());
+}
+
+#[test]
+fn sigterm_ends_in_order_and_in_bounded_time() {
+    let home = Home::new();
+    for signal in [Signal::TERM, Signal::INT] {
+        let mut gateway = Gateway::start(&home, &[]);
+        gateway.initialize("2025-11-25", &json!({}));
+        gateway.call(&json!(1), "hang", &json!({}));
+        let below = tree(gateway.child.id());
+        send(gateway.child.id(), signal);
+        assert_gone(&below);
+        let error = gateway.receive();
+        assert!(error["error"]["message"].as_str().unwrap().contains("exit status 143"), "{error}");
+        assert_eq!(gateway.wait(), Some(143));
+    }
+}
+
+#[test]
+fn sighup_reads_the_switch_again_and_keeps_it_when_the_file_is_wrong() {
+    let home = Home::new();
+    home.write_config("elicitation = 'on'\n");
+    let mut gateway = Gateway::start(&home, &[]);
+    gateway.initialize("2025-11-25", &json!({}));
+    let mut reloaded = |config: &str, said: &str| {
+        home.write_config(config);
+        send(gateway.child.id(), Signal::HUP);
+        wait_for(said, || gateway.log.text().contains(said).then_some(()));
+        gateway.answer(&json!(1), "echo", &json!({"text": "still here"}));
+    };
+    reloaded("elicitation = 'off'\n", "elicitation=\"off\"");
+    reloaded("elicitatoin = 'on'\n", "did you mean 'elicitation'?");
+    reloaded("elicitation = 'on'\n", "elicitation=\"on\"");
+}
+
+#[test]
+fn a_terminated_gateway_twice_in_a_row_leaves_nothing() {
+    let home = Home::new();
+    let before = [binary(), "mcp", "--"];
+    let mut gateway = Gateway::start_with(&home, &Setup { server: &[], variables: &[], before: &before });
+    gateway.initialize("2025-11-25", &json!({}));
+    gateway.answer(&json!(1), "leave", &json!({}));
+    let below = tree(gateway.child.id());
+    assert!(below.len() >= 5, "{below:?}");
+    terminate(gateway.child.id());
+    assert_gone(&below);
+}

@@ -1,0 +1,125 @@
+//! Frames that are no frames, lines without end, and what must not be seen.
+
+use serde_json::{Value, json};
+
+use crate::support::{Gateway, Home, Setup, wait_for};
+
+#[test]
+fn s3_what_is_no_single_object_is_refused_and_reaches_nobody() {
+    let home = Home::new();
+    let mut gateway = Gateway::start(&home, &[]);
+    gateway.initialize("2025-11-25", &json!({}));
+    gateway.answer(&json!(0), "echo", &json!({}));
+    let before = gateway.received();
+    for (frame, id) in [
+        (r#"[{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"tapOn"}}]"#, Value::Null),
+        (r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","method":"ping"}"#, json!(2)),
+        (
+            r#"{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"echo","Name":"tapOn"}}"#,
+            json!(3),
+        ),
+        (r#"{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"a","name":"tapOn"}}"#, json!(4)),
+        (r#"{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"tapOn"}} {}"#, json!(5)),
+        (r#"{"jsonrpc":"2.0","id":6,"method":"tools/call""#, json!(6)),
+        ("not json", Value::Null),
+    ] {
+        gateway.write(format!("{frame}\n").as_bytes());
+        let answer = gateway.receive();
+        assert_eq!(answer["error"]["code"], -32600, "{frame}: {answer}");
+        assert_eq!(answer["id"], id, "{frame}");
+    }
+    gateway.write(b"{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"ping\",\"x\":\"\xff\"}\n");
+    assert_eq!(gateway.receive()["error"]["code"], -32600);
+    assert_eq!(gateway.received(), before);
+    assert_eq!((gateway.count("tapOn"), gateway.calls().len()), (0, 1));
+}
+
+#[test]
+fn s37_a_line_of_100_mb_gets_an_error_and_bounded_memory() {
+    let home = Home::new();
+    let variables = [("HANDRAISE_MCP__MAX_FRAME_BYTES", "4194304")];
+    let setup = Setup { server: &[], variables: &variables, before: &[] };
+    let mut gateway = Gateway::start_with(&home, &setup);
+    gateway.initialize("2025-11-25", &json!({}));
+    // From the client: a request.
+    gateway.write(b"{\"jsonrpc\":\"2.0\",\"id\":\"long\",\"method\":\"tools/call\",\"params\":{\"name\":\"");
+    let piece = vec![b'x'; 1_000_000];
+    for _ in 0..100 {
+        gateway.write(&piece);
+    }
+    gateway.write(b"\"}}\n");
+    let error = gateway.receive();
+    assert_eq!((&error["id"], &error["error"]["code"]), (&json!("long"), &json!(-32600)), "{error}");
+    assert!(error["error"]["message"].as_str().unwrap().contains("4194304"), "{error}");
+    // From the server: a response.
+    let error = gateway.answer(&json!(1), "big", &json!({"bytes": 100_000_000}));
+    assert!(error["error"]["message"].as_str().unwrap().contains("4194304"), "{error}");
+    // And all goes on.
+    assert_eq!(gateway.answer(&json!(2), "echo", &json!({"text": "a"}))["result"]["content"][0]["text"], "a");
+    let status = std::fs::read_to_string(format!("/proc/{}/status", gateway.child.id())).unwrap();
+    let peak = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
+    let peak: u64 = peak.split_whitespace().nth(1).unwrap().parse().unwrap();
+    assert!(peak < 80_000, "{peak} kB");
+}
+
+#[test]
+fn s7_a_server_sees_none_of_our_settings_or_secrets() {
+    let home = Home::new();
+    let seen = home.path().join("environment");
+    let script = format!("env > '{}'; exec \"$@\"", seen.display());
+    let canaries = [
+        ("HANDRAISE_TOKEN", "canary"),
+        ("HANDRAISE_STATE_SECRET", "canary-canary-canary-canary-canary"),
+        ("HANDRAISE_LOG", "info"),
+        ("KANDEV_FEATURES_ACP_ELICITATION", "true"),
+        ("AUTOMOBILE_ELICITATION", "on"),
+        ("MCP_CONFIRM_SECRET", "canary"),
+        ("MCP_HOST_CONFIRM_SECRET", "canary"),
+        ("DATABASE_URL", "postgres://canary"),
+        ("STORE", "postgres://user:canary@host/db"),
+        ("PASSED_URL", "postgres://passed"),
+        ("ORDINARY", "seen"),
+    ];
+    home.write_config("pass_env = ['PASSED_URL']\n");
+    let before = ["sh", "-c", &script, "sh"];
+    let mut gateway =
+        Gateway::start_with(&home, &Setup { server: &[], variables: &canaries, before: &before });
+    gateway.initialize("2025-11-25", &json!({}));
+    let seen = std::fs::read_to_string(seen).unwrap();
+    for withheld in
+        ["HANDRAISE_", "KANDEV_", "AUTOMOBILE_", "MCP_CONFIRM", "MCP_HOST", "DATABASE_URL", "canary"]
+    {
+        assert!(!seen.contains(withheld), "{withheld}: {seen}");
+    }
+    for passed in ["PASSED_URL=postgres://passed", "ORDINARY=seen", "HOME="] {
+        assert!(seen.contains(passed), "{passed}: {seen}");
+    }
+}
+
+#[test]
+fn s42_what_a_server_writes_moves_no_terminal() {
+    let home = Home::new();
+    let mut gateway = Gateway::start(&home, &[]);
+    gateway.initialize("2025-11-25", &json!({}));
+    gateway.answer(&json!(1), "complain", &json!({"text": "\u{1b}[2J\u{202e}red"}));
+    wait_for("the line", || gateway.log.text().contains("\\u{1b}[2J\\u{202e}red").then_some(()));
+}
+
+#[test]
+fn a_server_that_reads_nothing_while_nobody_reads_it_does_not_stand_still_with_us() {
+    let home = Home::new();
+    let mut gateway = Gateway::start(&home, &[]);
+    gateway.initialize("2025-11-25", &json!({}));
+    // More than all pipes hold, in both directions, and we read nothing until everything is written.
+    let text = "x".repeat(100_000);
+    let writer = std::thread::spawn(move || {
+        for id in 0..100 {
+            gateway.call(&json!(id), "echo", &json!({ "text": text }));
+        }
+        gateway
+    });
+    let gateway = writer.join().unwrap();
+    for id in 0..100 {
+        assert_eq!(gateway.receive()["id"], id);
+    }
+}

@@ -1,0 +1,7 @@
+//! `handraise mcp` in front of the scripted server, as a client sees it.
+
+mod asking;
+mod ending;
+mod frames;
+mod hostile;
+mod transparency;
