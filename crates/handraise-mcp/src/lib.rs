@@ -29,6 +29,6 @@ pub mod seal;
 mod now;
 mod visible;
 
-pub use envelope::{Caller, Envelope, EnvelopeConfig, Limits, Out, Process, Route};
+pub use envelope::{Caller, Envelope, EnvelopeConfig, Limits, Out, Process, Reached, Route};
 pub use frame::{ClientFrame, Id, Malformed, NoFrame, Problem, RequestId, ServerFrame};
 pub use now::Now;

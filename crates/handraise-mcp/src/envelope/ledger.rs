@@ -22,9 +22,15 @@ const KEPT: Duration = Duration::from_secs(2 * TTL.as_secs());
 pub(super) struct Spent {
     nonces: BTreeMap<[u8; 16], Moment>,
     order: VecDeque<(Moment, [u8; 16])>,
+    turned_away: u64,
 }
 
 impl Spent {
+    /// How many states were refused for want of room.
+    pub(super) fn turned_away(&self) -> u64 {
+        self.turned_away
+    }
+
     /// Spends a state; false when it is spent already, or when no more can be remembered.
     pub(super) fn claim(&mut self, nonce: [u8; 16], now: Moment) -> bool {
         while let Some(&(until, old)) = self.order.front().filter(|(until, _)| *until <= now) {
@@ -33,7 +39,11 @@ impl Spent {
                 self.nonces.remove(&old);
             }
         }
-        if self.nonces.contains_key(&nonce) || self.nonces.len() >= MAX_SPENT {
+        if self.nonces.contains_key(&nonce) {
+            return false;
+        }
+        if self.nonces.len() >= MAX_SPENT {
+            self.turned_away += 1;
             return false;
         }
         let until = now + KEPT;
@@ -96,6 +106,7 @@ mod tests {
             spent.nonces.insert(number.to_be_bytes(), now + KEPT);
         }
         assert!(!spent.claim([0xff; 16], now));
+        assert_eq!(spent.turned_away(), 1);
     }
 
     #[test]

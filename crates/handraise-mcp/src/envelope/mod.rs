@@ -71,7 +71,7 @@ use crate::frame::{
 use crate::memory::DeclineMemory;
 use crate::record::Record;
 
-pub use process::{EnvelopeConfig, Limits, Process};
+pub use process::{EnvelopeConfig, Limits, Process, Reached};
 
 /// Who sent a frame: what states are bound to (S10). Never taken from the frame itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -220,8 +220,11 @@ impl Envelope {
         if let Some(Open::Asking(_) | Open::Rerun(_) | Open::Checking(_)) = self.open.get(id) {
             return Some(failed(id.to_owned(), INVALID_REQUEST, ID_IN_USE));
         }
-        (self.open.len() >= self.process.config.limits.open_requests)
-            .then(|| failed(id.to_owned(), INTERNAL, "too many requests of this client are open"))
+        if self.open.len() >= self.process.config.limits.open_requests {
+            self.process.count_refused_request();
+            return Some(failed(id.to_owned(), INTERNAL, "too many requests of this client are open"));
+        }
+        None
     }
 
     fn unkept(&self, frame: &ClientFrame<'_>, plain: Plain) -> Open {

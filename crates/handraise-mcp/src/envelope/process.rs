@@ -63,6 +63,17 @@ impl Default for Limits {
     }
 }
 
+/// How often a bound was reached, since the process began.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Reached {
+    /// Requests that were answered with an error, because too many of their client were open.
+    pub open_requests: u64,
+    /// Calls and refusals that were not kept, and so not asked about.
+    pub bytes_in_flight: u64,
+    /// Acceptances that were refused, because no more spent states can be remembered.
+    pub spent_states: u64,
+}
+
 /// The largest frame that may hold a refusal: the largest that is read, and room for what stands around it.
 const LARGEST_REFUSAL_FRAME: usize = MAX_REFUSAL_BYTES + QUESTION_ENDS;
 
@@ -79,6 +90,8 @@ pub struct Process {
     has_underscores: bool,
     asks: AtomicBool,
     bytes: AtomicU64,
+    requests_refused: AtomicU64,
+    copies_refused: AtomicU64,
     spent: Mutex<Spent>,
     passed_on: Mutex<PassedOn>,
 }
@@ -93,6 +106,8 @@ impl Process {
             has_underscores,
             asks: AtomicBool::new(true),
             bytes: AtomicU64::new(0),
+            requests_refused: AtomicU64::new(0),
+            copies_refused: AtomicU64::new(0),
             spent: Mutex::default(),
             passed_on: Mutex::default(),
         }
@@ -111,6 +126,20 @@ impl Process {
     /// Bytes that calls and withheld results occupy now.
     pub fn bytes_in_flight(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// How often each bound was reached (S37).
+    pub fn reached(&self) -> Reached {
+        Reached {
+            open_requests: self.requests_refused.load(Ordering::Relaxed),
+            bytes_in_flight: self.copies_refused.load(Ordering::Relaxed),
+            spent_states: lock(&self.spent).turned_away(),
+        }
+    }
+
+    /// One request more than a client may have open.
+    pub(super) fn count_refused_request(&self) {
+        self.requests_refused.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Reads a frame of the upstream, and tests whether it may be a refusal. It needs no envelope, and so no lock.
@@ -155,7 +184,11 @@ impl Process {
         let added = bytes as u64;
         let reserved = process.bytes.fetch_add(added, Ordering::Relaxed).saturating_add(added);
         let room = Reserved { process: Arc::clone(process), bytes: added };
-        (reserved <= process.config.limits.bytes_in_flight).then_some(room)
+        if reserved <= process.config.limits.bytes_in_flight {
+            return Some(room);
+        }
+        process.copies_refused.fetch_add(1, Ordering::Relaxed);
+        None
     }
 }
 

@@ -174,6 +174,7 @@ fn s37_bytes_in_flight_are_bounded() {
     world.upstream_sends(&response("1", REFUSAL));
     assert_eq!(world.client_got(), response("1", REFUSAL));
     assert_eq!(world.recorded(), "not_offered system bytes-in-flight");
+    assert_eq!(world.process.reached().bytes_in_flight, 2);
     // A call that did not fit and carries the argument is no ambiguity.
     world.client_sends(&call("4"));
     world.client_sends(&call_with("5", r#"{"deviceId":"A1B2"}"#));
@@ -199,6 +200,7 @@ fn s37_open_requests_are_bounded() {
     }
     assert_eq!(world.upstream, [call("1"), call("2")]);
     assert_eq!(value(&world.client_got())["error"]["code"], -32603);
+    assert_eq!(world.process.reached().open_requests, 1);
     world.upstream_sends(&response("1", "{}"));
     world.client_sends(&call("4"));
     assert_eq!(world.runs, 3);
