@@ -52,10 +52,10 @@ fn an_input_request_names_the_question_after_its_argument() {
 }
 
 #[test]
-fn hostile_names_stay_inside_their_strings() {
+fn s26_a_hostile_name_stays_inside_its_string_and_shows() {
     let params = elicitation_params(&ambiguity(), "x\"}\u{1}\u{2028}\\", FormDialect::OneOf);
     let read: Value = serde_json::from_str(&params).unwrap();
-    assert_eq!(read["message"], "Which device should x\"}\u{1}\u{2028}\\ use?");
+    assert_eq!(read["message"], r#"Which device should x"}\u{1}\u{2028}\ use?"#);
 }
 
 fn answer(result: &str) -> Answer {

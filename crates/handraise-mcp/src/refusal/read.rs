@@ -1,5 +1,7 @@
 //! Reads a result against a rule.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde_json::value::RawValue;
 
 use super::{Candidate, CandidatesTool, Rule};
@@ -102,7 +104,7 @@ fn choice(list: &RawValue, rule: &Rule) -> Option<Vec<Candidate>> {
 /// The candidates with distinct values; entries without a usable value are skipped.
 fn distinct(list: &RawValue, rule: &Rule) -> Option<Vec<Candidate>> {
     let mut candidates = Vec::new();
-    let mut seen = std::collections::BTreeSet::new();
+    let mut seen = BTreeSet::new();
     for item in pointer::items(list, MAX_CANDIDATES)? {
         // An empty string is no choice: tools take it for an argument that was left out.
         let value = rule.value.find(item).and_then(pointer::string).filter(|value| !value.is_empty());
@@ -114,7 +116,21 @@ fn distinct(list: &RawValue, rule: &Rule) -> Option<Vec<Candidate>> {
             candidates.push(Candidate { title: title(item, &value, rule), value, whole: item.to_owned() });
         }
     }
+    tell_apart(&mut candidates);
     Some(candidates)
+}
+
+/// Adds the value to titles that several candidates share.
+fn tell_apart(candidates: &mut [Candidate]) {
+    let mut shared = BTreeMap::<String, usize>::new();
+    for candidate in &*candidates {
+        *shared.entry(candidate.title.clone()).or_default() += 1;
+    }
+    for candidate in candidates {
+        if shared.get(&candidate.title).is_some_and(|count| *count > 1) {
+            candidate.title = format!("{} [{}]", candidate.title, visible::text(&candidate.value));
+        }
+    }
 }
 
 /// What a human reads for a candidate: the rule's title, or the value where a member is missing. Controls and what

@@ -2,6 +2,7 @@
 
 use super::template::{Template, TemplateError};
 use crate::pointer::{Pointer, PointerError};
+use crate::visible;
 
 /// The name of the built-in rule.
 pub const PRESET: &str = "ambiguous_device_target";
@@ -186,9 +187,9 @@ impl Rule {
         self.candidates_tool.as_ref()
     }
 
-    /// What a human is asked about a call of that tool.
+    /// What a human is asked about a call of that tool. Controls and what reorders text are made visible in its name (S26).
     pub fn message_for(&self, tool: &str) -> String {
-        let filling = |place: &str| Some(if place == "tool" { tool } else { &self.argument }.to_owned());
+        let filling = |place: &str| Some(visible::text(if place == "tool" { tool } else { &self.argument }));
         self.message.fill(filling).unwrap_or_default()
     }
 }

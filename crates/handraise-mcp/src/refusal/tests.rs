@@ -249,6 +249,20 @@ fn s26_a_title_shows_what_would_hide() {
 }
 
 #[test]
+fn candidates_that_read_alike_are_told_apart_by_their_values() {
+    let rule = Rule::new(RuleSource { title: "{name}".into(), ..source() }).unwrap();
+    let rules = Rules::configured([Entry::Rule(Box::new(rule))]);
+    let devices = json!([
+        {"deviceId": "a", "name": "Pixel"},
+        {"deviceId": "b", "name": "Pixel"},
+        {"deviceId": "c", "name": "iPhone"},
+    ]);
+    let ambiguity = rules.read(&result_of(&json!({"code": CODE, "devices": devices})), |_| false).unwrap();
+    let titles: Vec<_> = ambiguity.candidates.iter().map(|candidate| candidate.title.as_str()).collect();
+    assert_eq!(titles, ["Pixel [a]", "Pixel [b]", "iPhone"]);
+}
+
+#[test]
 fn a_candidate_keeps_its_own_bytes() {
     let text = format!(
         r#"{{"code":"{CODE}","devices":[{{"deviceId":"a", "n":1.0e0}},{{"deviceId":"b","n":9007199254740993}}]}}"#
