@@ -193,6 +193,27 @@ settings! {
 
     ASKS_PER_SECOND = "limits.asks_per_second", Kind::Integer { least: 1, most: 1_000_000 }, Default::Value("10");
     "Asks that the inbox takes from one holder in a second."
+
+    TOKEN_OPEN_ASKS = "limits.token_open_asks", Kind::Integer { least: 1, most: 10_000_000 }, Default::Value("20000");
+    "Open asks that the inbox takes from all holders with one token; beyond, a holder declines its own."
+
+    TOKEN_ASKS = "limits.token_asks", Kind::Integer { least: 1, most: 100_000_000 }, Default::Value("1000000");
+    "Asks of one token that the inbox keeps, ended ones included; beyond, it takes no new ones until some are forgotten by age."
+
+    TOKEN_BYTES = "limits.token_bytes", Kind::Integer { least: 65_536, most: 1_099_511_627_776 }, Default::Value("4294967296");
+    "Bytes of asks and transcripts of one token that the inbox keeps."
+
+    TOKEN_SESSIONS = "limits.token_sessions", Kind::Integer { least: 1, most: 10_000_000 }, Default::Value("10000");
+    "Sessions of one token that the inbox keeps."
+
+    TOKEN_INSTANCES = "limits.token_instances", Kind::Integer { least: 1, most: 10_000_000 }, Default::Value("100000");
+    "Holders of one token that the inbox remembers: every `handraise ask` is one, for a week."
+
+    EVENT_STREAMS = "limits.event_streams", Kind::Integer { least: 1, most: 100_000 }, Default::Value("200");
+    "Pages and programs that may follow live events at the same time."
+
+    TOKEN_EVENT_STREAMS = "limits.token_event_streams", Kind::Integer { least: 1, most: 100_000 }, Default::Value("64");
+    "Of these, those of one token and of the pages that were signed in with it."
 }
 
 /// Variables that are read but are no setting.

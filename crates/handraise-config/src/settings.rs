@@ -104,6 +104,25 @@ pub struct Limits {
     pub asks_per_second: u32,
 }
 
+/// What an inbox takes from everything that comes with one token, and from all readers (S37).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shares {
+    /// Open asks of a holder token.
+    pub token_open_asks: u32,
+    /// Asks of a holder token, ended ones included.
+    pub token_asks: u32,
+    /// Bytes of asks and transcripts of a holder token.
+    pub token_bytes: u64,
+    /// Sessions of a holder token.
+    pub token_sessions: u32,
+    /// Instances of a holder token.
+    pub token_instances: u32,
+    /// Event streams in all.
+    pub event_streams: u32,
+    /// Event streams of one token and its pages.
+    pub token_event_streams: u32,
+}
+
 /// Every setting, judged.
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -143,6 +162,8 @@ pub struct Settings {
     pub question_order: QuestionOrder,
     /// What an inbox takes from one holder.
     pub limits: Limits,
+    /// What it takes from everything that comes with one token.
+    pub shares: Shares,
     /// The keys that sign states, as they are written; the gateway judges them.
     pub state_secret: Option<Sourced<Secret>>,
     /// How long a question about a refusal waits in the client.
@@ -242,6 +263,15 @@ pub fn load(
             session_open_asks: count(&registry::SESSION_OPEN_ASKS)?,
             session_parked_asks: count(&registry::SESSION_PARKED_ASKS)?,
             asks_per_second: count(&registry::ASKS_PER_SECOND)?,
+        },
+        shares: Shares {
+            token_open_asks: count(&registry::TOKEN_OPEN_ASKS)?,
+            token_asks: count(&registry::TOKEN_ASKS)?,
+            token_bytes: reader.integer(&registry::TOKEN_BYTES)?,
+            token_sessions: count(&registry::TOKEN_SESSIONS)?,
+            token_instances: count(&registry::TOKEN_INSTANCES)?,
+            event_streams: count(&registry::EVENT_STREAMS)?,
+            token_event_streams: count(&registry::TOKEN_EVENT_STREAMS)?,
         },
         agents: file.map(|file| lists::agents(file, reader.home)).transpose()?.unwrap_or_default(),
         mcp_servers: file.map(lists::mcp_servers).transpose()?.unwrap_or_default(),

@@ -315,6 +315,20 @@ impl Access {
         Ok(())
     }
 
+    /// The id of the token from which a grant comes, by however many sign-ins; its own when it comes from none.
+    pub(crate) fn origin(&self, grant: &Grant) -> String {
+        let grants = self.read();
+        let mut at = (&grant.token.id, grant.parent.as_ref());
+        while let (_, Some(parent)) = at {
+            let above = grants.values().find(|known| known.token.id == *parent);
+            match above {
+                Some(above) => at = (&above.token.id, above.parent.as_ref()),
+                None => break,
+            }
+        }
+        at.0.clone()
+    }
+
     /// Takes the sign-in secret out, if this is it and it is still good.
     fn take_sign_in(&self, secret: &str) -> bool {
         let mut sign_in = lock(&self.sign_in);

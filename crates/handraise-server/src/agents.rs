@@ -130,7 +130,7 @@ async fn launch(
     };
     tracing::info!(session.id = id, agent.id = agent.id, "an agent is started");
     app.agents.attended.spawn(attend(Arc::clone(app), child, id.to_owned()));
-    app.tell_session(Some(id)).await;
+    app.tell_session(Some(id));
     match app.store.session(id).await? {
         Some((session, instance)) => Ok(app.shown_session(session, instance.as_deref())),
         None => Err(Failure::not_found("session", id)),
@@ -156,7 +156,7 @@ async fn attend(app: App, mut child: Supervised, session: String) {
     }
     app.agents.leave(&session);
     match app.store.end_session(app.now(), &session).await {
-        Ok(true) => app.tell_session(Some(&session)).await,
+        Ok(true) => app.tell_session(Some(&session)),
         Ok(false) => {}
         Err(error) => tracing::error!(%error, session.id = session, "the end of a session was not noted"),
     }

@@ -3,10 +3,7 @@
 use std::{
     collections::{HashMap, HashSet},
     fmt::Write as _,
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use handraise_api::event;
@@ -24,7 +21,23 @@ pub(crate) const START_AGAIN: &str = "start again";
 pub(crate) struct Events {
     ring: Mutex<LiveEvents>,
     latest: watch::Sender<u64>,
-    streams: Arc<AtomicUsize>,
+    streams: Arc<Mutex<Streams>>,
+}
+
+/// How many streams there are, and how many of each token.
+#[derive(Debug, Default)]
+struct Streams {
+    all: usize,
+    by_token: HashMap<String, usize>,
+}
+
+/// Why there is no place for one more stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Crowded {
+    /// There are as many as there may be.
+    All,
+    /// The token has as many as it may have.
+    Token,
 }
 
 impl Events {
@@ -66,17 +79,24 @@ impl Events {
         self.latest.subscribe()
     }
 
-    /// A place for one more stream, unless there are `most` already (S37).
-    pub(crate) fn enter(&self, most: usize) -> Option<Entered> {
-        let entered = self.streams.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |streams| {
-            (streams < most).then_some(streams + 1)
-        });
-        entered.ok().map(|_| Entered(Arc::clone(&self.streams)))
+    /// A place for one more stream, unless there are `most` already, or `share` of them are the same token's (S37).
+    pub(crate) fn enter(&self, token: &str, most: usize, share: usize) -> Result<Entered, Crowded> {
+        let mut streams = lock(&self.streams);
+        if streams.all >= most {
+            return Err(Crowded::All);
+        }
+        let own = streams.by_token.entry(token.to_owned()).or_default();
+        if *own >= share {
+            return Err(Crowded::Token);
+        }
+        *own += 1;
+        streams.all += 1;
+        Ok(Entered { token: token.to_owned(), streams: Arc::clone(&self.streams) })
     }
 
     /// How many streams there are.
     pub(crate) fn streams(&self) -> usize {
-        self.streams.load(Ordering::Relaxed)
+        lock(&self.streams).all
     }
 
     fn ring(&self) -> MutexGuard<'_, LiveEvents> {
@@ -86,12 +106,26 @@ impl Events {
 
 /// A stream's place; dropped when it ends.
 #[derive(Debug)]
-pub(crate) struct Entered(Arc<AtomicUsize>);
+pub(crate) struct Entered {
+    token: String,
+    streams: Arc<Mutex<Streams>>,
+}
 
 impl Drop for Entered {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        let mut streams = lock(&self.streams);
+        streams.all -= 1;
+        if let Some(own) = streams.by_token.get_mut(&self.token) {
+            *own -= 1;
+            if *own == 0 {
+                streams.by_token.remove(&self.token);
+            }
+        }
     }
+}
+
+fn lock(streams: &Mutex<Streams>) -> MutexGuard<'_, Streams> {
+    streams.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// What a slow stream has missed, said as briefly as possible: of several events about one subject only the last,
@@ -163,10 +197,15 @@ mod tests {
     #[test]
     fn s37_streams_are_counted_and_bounded() {
         let events = Events::new(1, 10, 1_000);
-        let first = events.enter(1).unwrap();
-        assert!(events.enter(1).is_none());
+        let first = events.enter("a", 3, 2).unwrap();
+        let second = events.enter("a", 3, 2).unwrap();
+        assert_eq!(events.enter("a", 3, 2).unwrap_err(), Crowded::Token);
+        let other = events.enter("b", 3, 2).unwrap();
+        assert_eq!(events.enter("c", 3, 2).unwrap_err(), Crowded::All);
         drop(first);
-        assert_eq!(events.streams(), 0);
-        assert!(events.enter(1).is_some());
+        assert_eq!(events.streams(), 2);
+        drop((second, other));
+        assert_eq!((events.streams(), lock(&events.streams).by_token.len()), (0, 0));
+        assert!(events.enter("a", 1, 1).is_ok());
     }
 }

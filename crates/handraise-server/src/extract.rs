@@ -10,7 +10,7 @@ use handraise_api::{access::Scope, error::ErrorCode};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use serde::de::DeserializeOwned;
 
-use crate::{access::Grant, failure::Failure, inbox::App, peer::Peer};
+use crate::{access::Grant, door::Place, failure::Failure, inbox::App, metrics::Refused, peer::Peer};
 
 /// Largest body: 1 MiB of content (form.md) and room for its JSON escapes.
 const LARGEST_BODY: usize = 2 * 1024 * 1024;
@@ -52,6 +52,12 @@ fn caller(parts: &Parts, app: &App, needed: Scope) -> Result<Caller, Failure> {
             needed.as_str(),
             grant.token.scope.as_str()
         )));
+    }
+    let place = parts.extensions.get::<Arc<Place>>();
+    if place.is_some_and(|place| !place.is_of(|| app.access.origin(&grant))) {
+        app.metrics.refused(Refused::TokenConnections);
+        let message = "this token and its pages have as many connections open as they may; close some";
+        return Err(Failure::too_many(ErrorCode::LimitExceeded, message));
     }
     Ok(Caller { grant, peer: peer(parts) })
 }

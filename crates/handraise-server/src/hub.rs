@@ -4,11 +4,13 @@
 //! request the moment before it hands it to the socket, and requests fail only after the writer has stopped.
 
 use std::{
-    collections::{BTreeMap, HashMap, HashSet},
+    collections::{BTreeMap, HashMap},
+    pin::pin,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
+    time::Duration,
 };
 
 use handraise_api::{
@@ -18,7 +20,7 @@ use handraise_api::{
 };
 use serde::Serialize;
 use serde_json::value::RawValue;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Notify, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::access::Grant;
@@ -27,6 +29,9 @@ use crate::access::Grant;
 pub(crate) const QUEUED_FRAMES: usize = 1_024;
 /// Bytes that may wait for a holder to read them.
 const QUEUED_BYTES: usize = 32 * 1024 * 1024;
+
+/// How long the writing of a verdict is waited for.
+const WRITTEN_WITHIN: Duration = Duration::from_secs(5);
 
 /// What a holder answered.
 #[derive(Debug)]
@@ -63,9 +68,20 @@ pub(crate) struct Connection {
     outgoing: mpsc::Sender<Outgoing>,
     queued_bytes: AtomicUsize,
     next_id: AtomicU64,
-    waiting: Mutex<BTreeMap<u64, oneshot::Sender<Reply>>>,
-    /// Submissions that are being forwarded on this connection: their verdict is not to be asked for.
-    forwarding: Mutex<HashSet<String>>,
+    waiting: Mutex<BTreeMap<u64, Waiting>>,
+    /// Submissions that are being forwarded on this connection, and whether their response came: their verdict is not to
+    /// be asked for.
+    forwarding: Mutex<HashMap<String, bool>>,
+    /// Told when a submission was seen through.
+    seen_through: Notify,
+}
+
+/// Who waits for a response.
+#[derive(Debug)]
+struct Waiting {
+    answer: oneshot::Sender<Reply>,
+    /// The submission that it is the verdict on.
+    submission: Option<String>,
 }
 
 impl Connection {
@@ -88,19 +104,39 @@ impl Connection {
             next_id: AtomicU64::new(1),
             waiting: Mutex::default(),
             forwarding: Mutex::default(),
+            seen_through: Notify::new(),
         };
         (Arc::new(connection), queue)
     }
 
     /// Sends a request and waits for its response, however long it takes; the connection's end ends the wait.
     pub(crate) async fn request<T: Serialize>(&self, action: &str, payload: &T) -> Result<Reply, Lost> {
+        self.ask(action, payload, None).await
+    }
+
+    /// Sends a submission that is [`forwarding`](Self::forwarding), and waits for its verdict like for any response.
+    pub(crate) async fn submit<T: Serialize>(
+        &self,
+        action: &str,
+        payload: &T,
+        submission: &str,
+    ) -> Result<Reply, Lost> {
+        self.ask(action, payload, Some(submission.to_owned())).await
+    }
+
+    async fn ask<T: Serialize>(
+        &self,
+        action: &str,
+        payload: &T,
+        submission: Option<String>,
+    ) -> Result<Reply, Lost> {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let Some(text) = frame(FrameKind::Request, &id.to_string(), action, Some(payload), None) else {
             return Err(Lost::NotWritten);
         };
         let begun = Arc::new(AtomicBool::new(false));
         let (sender, answer) = oneshot::channel();
-        lock(&self.waiting).insert(id, sender);
+        lock(&self.waiting).insert(id, Waiting { answer: sender, submission });
         if !self.enqueue(Outgoing { text, begun: Some(Arc::clone(&begun)) }) {
             lock(&self.waiting).remove(&id);
             return Err(Lost::NotWritten);
@@ -148,9 +184,14 @@ impl Connection {
     /// A response came in.
     pub(crate) fn answered(&self, id: &str, reply: Reply) {
         let waiting = id.parse().ok().and_then(|id: u64| lock(&self.waiting).remove(&id));
-        if let Some(waiting) = waiting {
+        if let Some(Waiting { answer, submission }) = waiting {
+            if let Some(submission) = submission
+                && let Some(came) = lock(&self.forwarding).get_mut(&submission)
+            {
+                *came = true;
+            }
             // Whoever asked may have given up.
-            let _ = waiting.send(reply);
+            let _ = answer.send(reply);
         }
     }
 
@@ -160,15 +201,33 @@ impl Connection {
     }
 
     pub(crate) fn forwarding(&self, submission: &str) {
-        lock(&self.forwarding).insert(submission.to_owned());
+        lock(&self.forwarding).insert(submission.to_owned(), false);
     }
 
     pub(crate) fn forwarded(&self, submission: &str) {
         lock(&self.forwarding).remove(submission);
+        self.seen_through.notify_waiters();
     }
 
     pub(crate) fn is_forwarding(&self, submission: &str) -> bool {
-        lock(&self.forwarding).contains(submission)
+        lock(&self.forwarding).contains_key(submission)
+    }
+
+    /// Waits until a submission is seen through whose response has come: what the response says is being written. One
+    /// whose response has not come is not waited for, because it is behind whoever waits here.
+    pub(crate) async fn settled_by(&self, submission: &str) {
+        let written = async {
+            loop {
+                let mut seen_through = pin!(self.seen_through.notified());
+                seen_through.as_mut().enable();
+                if lock(&self.forwarding).get(submission) != Some(&true) {
+                    return;
+                }
+                seen_through.await;
+            }
+        };
+        // Nothing is lost when it is not: the settlement is then written by whoever waited.
+        let _ = tokio::time::timeout(WRITTEN_WITHIN, written).await;
     }
 }
 

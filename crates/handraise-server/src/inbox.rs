@@ -1,10 +1,11 @@
 //! What all parts of a running inbox share.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use handraise_api::{ask::Ask, session::Session};
 use handraise_core::Moment;
 use handraise_store::{Now, Store};
+use tokio::sync::watch;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
@@ -25,6 +26,8 @@ pub(crate) struct Inbox {
     pub(crate) flags: RuntimeFlags,
     pub(crate) agents: Agents,
     pub(crate) metrics: Metrics,
+    /// Sessions of which operators are to be told how they stand.
+    pub(crate) changed_sessions: watch::Sender<BTreeSet<String>>,
     /// Mixed into fingerprints of answers that hold secrets; never leaves the process.
     pub(crate) pepper: [u8; 32],
     /// Cancelled when the inbox goes down.

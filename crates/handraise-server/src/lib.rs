@@ -7,6 +7,7 @@
 mod access;
 mod agents;
 mod answering;
+mod door;
 mod error;
 mod events;
 mod extract;
@@ -37,7 +38,7 @@ use handraise_api::access::{CreateToken, CreatedToken};
 use handraise_core::Moment;
 use handraise_store::{Now, Store};
 use handraise_transport::{clock::SharedClock, ids};
-use tokio::{net::TcpListener, sync::Semaphore};
+use tokio::{net::TcpListener, sync::watch};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
@@ -91,6 +92,7 @@ pub async fn serve(
         flags,
         agents: Agents::default(),
         metrics: metrics::Metrics::default(),
+        changed_sessions: watch::Sender::default(),
         pepper: ids::random()?,
         shutdown: CancellationToken::new(),
         tasks: TaskTracker::new(),
@@ -98,13 +100,16 @@ pub async fn serve(
     });
     let public_name = app.settings.public_name.clone();
     // Apart, so that whoever fills the port keeps nobody off the socket, which only our own user reaches.
-    let (places, places_inside) =
-        (Arc::new(Semaphore::new(caps.connections)), Arc::new(Semaphore::new(caps.connections)));
+    let (door, door_inside) = (
+        door::Door::new(caps.connections, caps.strangers),
+        door::Door::new(caps.connections, caps.strangers),
+    );
     let outside = routes::router(Arc::clone(&app), Walls { public_name, local_socket: false });
     let inside = routes::router(Arc::clone(&app), Walls { public_name: None, local_socket: true });
-    app.tasks.spawn(net::accept_tcp(Arc::clone(&app), listener, outside, places));
-    app.tasks.spawn(net::accept_local(Arc::clone(&app), local, inside, places_inside));
+    app.tasks.spawn(net::accept_tcp(Arc::clone(&app), listener, outside, door));
+    app.tasks.spawn(net::accept_local(Arc::clone(&app), local, inside, door_inside));
     app.tasks.spawn(publish::drain_outbox(Arc::clone(&app)));
+    app.tasks.spawn(publish::tell_sessions(Arc::clone(&app)));
     app.tasks.spawn(sweep::run(Arc::clone(&app)));
     app.tasks.spawn(sweep::expire_tokens(Arc::clone(&app)));
     tracing::info!(inbox.url = url, inbox.socket = %socket.display(), page.built = page::is_built(), "the inbox is up");

@@ -12,8 +12,16 @@ use handraise_core::{Outcome, Source};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Refused {
     Connections,
+    Strangers,
+    TokenConnections,
     EventStreams,
+    TokenEventStreams,
     HolderAsks,
+    HolderRate,
+    TokenAsks,
+    TokenBytes,
+    TokenSessions,
+    TokenInstances,
     HolderFrames,
     NotOwner,
     ContentChanged,
@@ -21,10 +29,18 @@ pub(crate) enum Refused {
 }
 
 impl Refused {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 15] = [
         Self::Connections,
+        Self::Strangers,
+        Self::TokenConnections,
         Self::EventStreams,
+        Self::TokenEventStreams,
         Self::HolderAsks,
+        Self::HolderRate,
+        Self::TokenAsks,
+        Self::TokenBytes,
+        Self::TokenSessions,
+        Self::TokenInstances,
         Self::HolderFrames,
         Self::NotOwner,
         Self::ContentChanged,
@@ -34,8 +50,16 @@ impl Refused {
     const fn word(self) -> &'static str {
         match self {
             Self::Connections => "connections",
+            Self::Strangers => "strangers",
+            Self::TokenConnections => "token_connections",
             Self::EventStreams => "event_streams",
+            Self::TokenEventStreams => "token_event_streams",
             Self::HolderAsks => "holder_asks",
+            Self::HolderRate => "holder_rate",
+            Self::TokenAsks => "token_asks",
+            Self::TokenBytes => "token_bytes",
+            Self::TokenSessions => "token_sessions",
+            Self::TokenInstances => "token_instances",
             Self::HolderFrames => "holder_frames",
             Self::NotOwner => "not_owner",
             Self::ContentChanged => "content_changed",

@@ -1,6 +1,14 @@
 //! Listeners and connections.
 
-use std::{convert::Infallible, io, sync::Arc, time::Duration};
+use std::{
+    convert::Infallible,
+    io,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use axum::{Router, body::Body};
 use http::Request;
@@ -9,17 +17,17 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::{TcpListener, UnixListener},
-    sync::Semaphore,
 };
 use tower::ServiceExt as _;
 
 use crate::{
+    door::{Door, Entrance},
     inbox::App,
     metrics::Refused,
     peer::{Landed, Peer},
 };
 
-/// How long the head of a request may take to arrive, the wait of an idle connection included.
+/// How long the head of a later request may take to arrive, the wait of an idle connection included.
 const HEAD_PATIENCE: Duration = Duration::from_secs(30);
 /// Longest head of a request, in bytes.
 const LARGEST_HEAD: usize = 64 * 1024;
@@ -27,7 +35,7 @@ const LARGEST_HEAD: usize = 64 * 1024;
 const REFUSED_PAUSE: Duration = Duration::from_millis(100);
 
 /// Accepts TCP connections until the inbox goes down.
-pub(crate) async fn accept_tcp(app: App, listener: TcpListener, router: Router, places: Arc<Semaphore>) {
+pub(crate) async fn accept_tcp(app: App, listener: TcpListener, router: Router, door: Arc<Door>) {
     loop {
         let accepted = tokio::select! {
             () = app.shutdown.cancelled() => return,
@@ -38,7 +46,7 @@ pub(crate) async fn accept_tcp(app: App, listener: TcpListener, router: Router, 
                 // Frames are small and somebody waits for each.
                 let _ = stream.set_nodelay(true);
                 let landed = stream.local_addr().ok().map(Landed);
-                enter(&app, stream, Peer::Tcp(address), landed, &router, &places);
+                enter(&app, stream, Peer::Tcp(address), landed, &router, &door);
             }
             Err(error) => refused(&error).await,
         }
@@ -46,14 +54,14 @@ pub(crate) async fn accept_tcp(app: App, listener: TcpListener, router: Router, 
 }
 
 /// Accepts connections on the socket file until the inbox goes down.
-pub(crate) async fn accept_local(app: App, listener: UnixListener, router: Router, places: Arc<Semaphore>) {
+pub(crate) async fn accept_local(app: App, listener: UnixListener, router: Router, door: Arc<Door>) {
     loop {
         let accepted = tokio::select! {
             () = app.shutdown.cancelled() => return,
             accepted = listener.accept() => accepted,
         };
         match accepted {
-            Ok((stream, _)) => enter(&app, stream, Peer::Socket, None, &router, &places),
+            Ok((stream, _)) => enter(&app, stream, Peer::Socket, None, &router, &door),
             Err(error) => refused(&error).await,
         }
     }
@@ -64,27 +72,34 @@ async fn refused(error: &io::Error) {
     tokio::time::sleep(REFUSED_PAUSE).await;
 }
 
-fn enter<S>(
-    app: &App,
-    stream: S,
-    peer: Peer,
-    landed: Option<Landed>,
-    router: &Router,
-    places: &Arc<Semaphore>,
-) where
+fn enter<S>(app: &App, stream: S, peer: Peer, landed: Option<Landed>, router: &Router, door: &Arc<Door>)
+where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let Ok(place) = Arc::clone(places).try_acquire_owned() else {
-        app.metrics.refused(Refused::Connections);
-        return;
+    let place = match door.enter() {
+        Entrance::In(place, sent_away) => {
+            if sent_away {
+                app.metrics.refused(Refused::Strangers);
+            }
+            place
+        }
+        Entrance::Full => {
+            app.metrics.refused(Refused::Connections);
+            return;
+        }
     };
     let (router, shutdown) = (router.clone(), app.shutdown.clone());
+    let first_head = app.settings.timing.first_head;
     app.tasks.spawn(async move {
+        let has_asked = Arc::new(AtomicBool::new(false));
+        let (asked, own) = (Arc::clone(&has_asked), Arc::clone(&place));
         let service = service_fn(move |request: Request<Incoming>| {
-            let router = router.clone();
+            asked.store(true, Ordering::Relaxed);
+            let (router, place) = (router.clone(), Arc::clone(&own));
             async move {
                 let mut request = request.map(Body::new);
                 request.extensions_mut().insert(peer);
+                request.extensions_mut().insert(place);
                 if let Some(landed) = landed {
                     request.extensions_mut().insert(landed);
                 }
@@ -100,8 +115,16 @@ fn enter<S>(
             .serve_connection(TokioIo::new(stream), service)
             .with_upgrades();
         tokio::pin!(connection);
+        let says_nothing = async {
+            tokio::time::sleep(first_head).await;
+            if has_asked.load(Ordering::Relaxed) {
+                std::future::pending::<()>().await;
+            }
+        };
         let ended = tokio::select! {
             ended = connection.as_mut() => ended,
+            () = place.away.cancelled() => Ok(()),
+            () = says_nothing => Ok(()),
             () = shutdown.cancelled() => {
                 connection.as_mut().graceful_shutdown();
                 connection.await

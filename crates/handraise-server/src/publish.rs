@@ -1,28 +1,33 @@
 //! What operators are told when something changed. Always after it was committed.
 
+use std::{collections::BTreeSet, time::Duration};
+
 use handraise_api::{ask::Ask, event, session::Message};
-use handraise_store::{Appended, NoticeKind};
+use handraise_store::{Appended, Notice, NoticeKind};
+use tokio::time::{Instant, sleep_until};
 
 use crate::inbox::{App, Inbox};
 
 /// Asks of one holder beyond which its coming or going is told by a snapshot.
 const EVENTS_WORTH: usize = 100;
+/// What comes within this time is read together.
+const TOGETHER: Duration = Duration::from_millis(5);
 
 impl Inbox {
-    pub(crate) async fn tell_opened(&self, ask: &Ask, message: Option<&Message>) {
+    pub(crate) fn tell_opened(&self, ask: &Ask, message: Option<&Message>) {
         self.metrics.opened(ask.content.source.into());
         self.events.publish(event::ASK_OPENED, Some(subject(ask)), ask);
         if let Some(message) = message {
             self.tell_message(message);
         }
-        self.tell_session(ask.content.session_id.as_deref()).await;
+        self.tell_session(ask.content.session_id.as_deref());
     }
 
     pub(crate) fn tell_updated(&self, ask: &Ask) {
         self.events.publish(event::ASK_UPDATED, Some(subject(ask)), ask);
     }
 
-    pub(crate) async fn tell_settled(&self, ask: &Ask) {
+    pub(crate) fn tell_settled(&self, ask: &Ask) {
         if let Some(how) = &ask.settlement {
             self.metrics.settled(how.outcome.into());
             tracing::info!(
@@ -35,23 +40,17 @@ impl Inbox {
             );
         }
         self.events.publish(event::ASK_SETTLED, Some(subject(ask)), ask);
-        self.tell_session(ask.content.session_id.as_deref()).await;
+        self.tell_session(ask.content.session_id.as_deref());
     }
 
     pub(crate) fn tell_message(&self, message: &Message) {
         self.events.publish(event::SESSION_MESSAGE, None, message);
     }
 
-    /// Tells how a session stands now.
-    pub(crate) async fn tell_session(&self, id: Option<&str>) {
-        let Some(id) = id else { return };
-        match self.store.session(id).await {
-            Ok(Some((session, instance))) => {
-                let session = self.shown_session(session, instance.as_deref());
-                self.events.publish(event::SESSION_UPDATED, Some(format!("session/{id}")), &session);
-            }
-            Ok(None) => {}
-            Err(error) => tracing::error!(%error, session.id = id, "a session could not be read"),
+    /// Lets operators know how a session stands now: soon, and once for all that happens to it until then.
+    pub(crate) fn tell_session(&self, id: Option<&str>) {
+        if let Some(id) = id {
+            self.changed_sessions.send_if_modified(|changed| changed.insert(id.to_owned()));
         }
     }
 
@@ -85,7 +84,8 @@ impl Inbox {
         instance: &str,
         entry: &Message,
     ) -> Result<Appended, handraise_store::StoreError> {
-        let appended = self.store.append_message(self.now(), instance, entry).await?;
+        let appended =
+            self.store.append_message(self.now(), instance, entry, &self.settings.bounds()).await?;
         if let Appended::New(message) = &appended {
             self.tell_message(message);
         }
@@ -97,46 +97,101 @@ fn subject(ask: &Ask) -> String {
     format!("ask/{}", ask.id)
 }
 
-/// Sends what is in the outbox, until the inbox goes down. A notification that was committed is sent at least once,
-/// whatever happened in between (F9).
-pub(crate) async fn drain_outbox(app: App) {
-    const AT_ONCE: u32 = 256;
-    let mut latest = app.events.latest();
+/// Tells of sessions that changed, until the inbox goes down.
+pub(crate) async fn tell_sessions(app: App) {
+    let mut changed = app.changed_sessions.subscribe();
     loop {
-        match app.store.notices(AT_ONCE).await {
-            Ok(notices) => {
-                for notice in &notices {
-                    match notice.kind {
-                        NoticeKind::Requested => request_clarification(&app, &notice.ask).await,
-                        // No channel outside the page is configured: `ask.settled` has said it.
-                        NoticeKind::Withdrawn => {}
-                    }
-                }
-                if let Some(last) = notices.last() {
-                    if let Err(error) = app.store.sent(last.id).await {
-                        tracing::error!(%error, "the outbox could not be emptied");
-                    } else {
-                        continue;
-                    }
-                }
-            }
-            Err(error) => tracing::error!(%error, "the outbox could not be read"),
-        }
-        // Whatever fills the outbox publishes an event after it was committed.
         tokio::select! {
             () = app.shutdown.cancelled() => return,
-            changed = latest.changed() => if changed.is_err() { return },
+            changed = changed.changed() => if changed.is_err() { return },
+        }
+        tokio::time::sleep(TOGETHER).await;
+        let mut ids = BTreeSet::new();
+        app.changed_sessions.send_if_modified(|changed| {
+            ids = std::mem::take(changed);
+            false
+        });
+        for id in ids {
+            match app.store.session(&id).await {
+                Ok(Some((session, instance))) => {
+                    let session = app.shown_session(session, instance.as_deref());
+                    app.events.publish(event::SESSION_UPDATED, Some(format!("session/{id}")), &session);
+                }
+                Ok(None) => {}
+                Err(error) => tracing::error!(%error, session.id = id, "a session could not be read"),
+            }
         }
     }
 }
 
-async fn request_clarification(app: &Inbox, id: &str) {
-    match app.store.ask(id).await {
-        Ok(Some((ask, instance))) => {
-            let ask = app.shown(ask, &instance);
-            app.events.publish(event::CLARIFICATION_REQUESTED, None, &ask);
+/// Sends what is in the outbox, until the inbox goes down. A notification that was committed is sent at least once,
+/// whatever happened in between (F9).
+pub(crate) async fn drain_outbox(app: App) {
+    const AT_ONCE: u32 = 256;
+    /// How long sent notifications may stay before they are taken out: a write for each would hold answers up.
+    const KEPT: Duration = Duration::from_millis(250);
+    let mut latest = app.events.latest();
+    let mut sent = 0;
+    let mut since = None;
+    loop {
+        latest.mark_unchanged();
+        let full = match app.store.notices(sent, AT_ONCE).await {
+            Ok(notices) => {
+                for notice in &notices {
+                    sent = notice.id;
+                    match notice.kind {
+                        NoticeKind::Requested => request_clarification(&app, notice),
+                        // No channel outside the page is configured: `ask.settled` has said it.
+                        NoticeKind::Withdrawn => {}
+                    }
+                }
+                if !notices.is_empty() && since.is_none() {
+                    since = Some(Instant::now());
+                }
+                notices.len() == AT_ONCE as usize
+            }
+            Err(error) => {
+                tracing::error!(%error, "the outbox could not be read");
+                false
+            }
+        };
+        if since.is_some_and(|since| full || since.elapsed() >= KEPT) {
+            // What is left then is not sent yet, whatever its number.
+            match app.store.sent(sent).await {
+                Ok(()) => (sent, since) = (0, None),
+                Err(error) => {
+                    tracing::error!(%error, "the outbox could not be emptied");
+                    since = Some(Instant::now());
+                }
+            }
+            if full {
+                continue;
+            }
         }
-        Ok(None) => {}
-        Err(error) => tracing::error!(%error, ask.id = id, "an ask could not be read"),
+        // Whatever fills the outbox publishes an event after it was committed.
+        let emptied = async {
+            match since {
+                Some(since) => sleep_until(since + KEPT).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = app.shutdown.cancelled() => break,
+            changed = latest.changed() => match changed {
+                Ok(()) => tokio::time::sleep(TOGETHER).await,
+                Err(_) => break,
+            },
+            () = emptied => {}
+        }
     }
+    if since.is_some()
+        && let Err(error) = app.store.sent(sent).await
+    {
+        tracing::error!(%error, "the outbox could not be emptied");
+    }
+}
+
+fn request_clarification(app: &Inbox, notice: &Notice) {
+    let ask = app.shown(notice.ask.clone(), &notice.instance);
+    app.events.publish(event::CLARIFICATION_REQUESTED, None, &ask);
 }

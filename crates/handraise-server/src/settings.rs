@@ -3,6 +3,7 @@
 use std::{ffi::OsString, net::SocketAddr, path::PathBuf, time::Duration};
 
 use handraise_api::{access::FlagSource, frame::Limits};
+use handraise_store::Bounds;
 use handraise_transport::{
     clock::{SharedClock, SystemClock},
     spawn::Supervisor,
@@ -54,6 +55,22 @@ impl Settings {
     }
 }
 
+impl Settings {
+    /// What a holder may have in the database.
+    pub(crate) const fn bounds(&self) -> Bounds {
+        Bounds {
+            open_asks: self.limits.open_asks,
+            open_bytes: self.limits.open_bytes,
+            session_open_asks: self.limits.session_open_asks,
+            token_open_asks: self.caps.token_open_asks,
+            token_asks: self.caps.token_asks,
+            token_bytes: self.caps.token_bytes,
+            token_sessions: self.caps.token_sessions,
+            token_instances: self.caps.token_instances,
+        }
+    }
+}
+
 /// acp.md, "Holder stream": what one holder may have open.
 pub const DEFAULT_LIMITS: Limits = Limits {
     open_asks: 1_000,
@@ -99,29 +116,51 @@ impl Default for FlagSettings {
     }
 }
 
-/// Bounds on what all clients together may use (S37). Beyond each there is an error and a counter.
+/// Bounds on what all clients together may use, and on what comes with one token (S37). Beyond each there is an error
+/// and a counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Caps {
     /// Open connections of any kind.
     pub connections: usize,
+    /// Connections on which no good token was shown yet. Beyond, the oldest of them makes place.
+    pub strangers: usize,
     /// Event streams.
     pub event_streams: usize,
+    /// Event streams of one token and the pages that were signed in with it.
+    pub token_event_streams: usize,
     /// Events kept for resuming streams.
     pub kept_events: usize,
     /// Bytes of events kept for resuming streams.
     pub kept_event_bytes: usize,
     /// Agents that this inbox started and that still run.
     pub agents: usize,
+    /// Open asks of one holder token, whatever number of holders comes with it.
+    pub token_open_asks: u32,
+    /// Asks of one holder token that are kept, ended ones included.
+    pub token_asks: u32,
+    /// Bytes of the asks and transcripts of one holder token.
+    pub token_bytes: u64,
+    /// Sessions of one holder token that are kept.
+    pub token_sessions: u32,
+    /// Instances of one holder token that are kept.
+    pub token_instances: u32,
 }
 
 impl Default for Caps {
     fn default() -> Self {
         Self {
             connections: 4_096,
+            strangers: 512,
             event_streams: 200,
+            token_event_streams: 64,
             kept_events: 1_000,
             kept_event_bytes: 8 * 1024 * 1024,
             agents: 64,
+            token_open_asks: 20_000,
+            token_asks: 1_000_000,
+            token_bytes: 4 * 1024 * 1024 * 1024,
+            token_sessions: 10_000,
+            token_instances: 100_000,
         }
     }
 }
@@ -145,6 +184,8 @@ pub struct Timing {
     pub sweep: Duration,
     /// How long a silent holder connection is kept.
     pub holder_silence: Duration,
+    /// How long a connection has until the head of its first request is there.
+    pub first_head: Duration,
     /// How long connections have to finish at shutdown.
     pub drain: Duration,
 }
@@ -160,6 +201,7 @@ impl Default for Timing {
             page_session: Duration::from_secs(30 * 24 * 60 * 60),
             sweep: Duration::from_secs(5),
             holder_silence: Duration::from_secs(45),
+            first_head: Duration::from_secs(5),
             drain: Duration::from_secs(2),
         }
     }

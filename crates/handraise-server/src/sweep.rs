@@ -82,7 +82,7 @@ async fn sweep(app: &Inbox) -> Result<(), StoreError> {
         end(app, &ask, &instance, outcome, reason).await?;
     }
     for session in app.store.end_orphaned_sessions(since, now).await? {
-        app.tell_session(Some(&session)).await;
+        app.tell_session(Some(&session));
     }
     Ok(())
 }
@@ -110,7 +110,7 @@ async fn end(
         submission_id: None,
     };
     if let Settled::Now(ask) = app.store.settle(&ask.id, None, &ending).await? {
-        app.tell_settled(&app.shown(*ask, instance)).await;
+        app.tell_settled(&app.shown(*ask, instance));
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! Opening asks, and hearing of them again.
 
 use handraise_api::{
-    ask::Ask,
+    ask::{Ask, Origin},
     frame::AnnouncedAsk,
     session::{Author, Message, MessageKind},
     words::{AskState, HolderKind, Outcome, Provenance, Rail},
@@ -11,11 +11,11 @@ use serde_json::{Map, Value};
 use crate::{
     Now, Store, StoreError,
     error::Failure,
+    holdings::{self, Bounds, Full},
     lists::by_id,
     on,
-    outbox::{self, NoticeKind},
     rows::{self, OwnedAsk},
-    sessions,
+    sessions::{self, Claim},
     settle::{self, Ending},
 };
 
@@ -52,13 +52,22 @@ pub enum Announced {
     ContentChanged(Box<Ask>),
     /// It, or its session, belongs to another instance (S9).
     NotOwner,
+    /// Its holder has as much in here as it may have (S37); nothing of it is kept.
+    Full(Full),
 }
 
 const FIND: &str = "SELECT instance, digest, state, due, parked_until FROM asks WHERE id = $1";
 
-const INSERT: &str = "INSERT INTO asks (id, instance, state, digest, source, session_id, bytes, opened_at, \
-    deadline, due, parked_until, holder_kind, holder_token, client, server, content) \
-    VALUES ($1, $2, 'open', $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)";
+/// Opens an ask that is new, within its session, if it has one, and within the bounds. It changes no row otherwise;
+/// only then is it worth asking why.
+pub(crate) const INSERT: &str = "INSERT INTO asks (id, instance, state, digest, source, session_id, bytes, \
+    opened_at, deadline, due, parked_until, holder_kind, holder_token, client, server, content, token) \
+    SELECT $1, i.id, 'open', $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, i.token \
+    FROM instances i JOIN holdings h ON h.token = i.token WHERE i.id = $2 \
+    AND i.open_asks < $16 AND i.open_bytes + $6 <= $17 \
+    AND h.open_asks < $18 AND h.asks < $19 AND h.bytes + $6 <= $20 \
+    AND ($5 IS NULL OR EXISTS (SELECT 1 FROM sessions e WHERE e.id = $5 AND e.instance = $2 AND e.waiting < $21)) \
+    ON CONFLICT (id) DO NOTHING";
 
 const REFRESH: &str = "UPDATE asks SET deadline = $2, due = $3, parked_until = $4 WHERE id = $1";
 
@@ -73,125 +82,193 @@ const FURTHEST_MS: i64 = 10 * 366 * 24 * 60 * 60 * 1_000;
 /// How far a deadline may move between announcements before it counts as another one: the way takes time.
 const SAME_DEADLINE_MS: i64 = 2_000;
 
+/// The times of an announced ask, in milliseconds.
+struct Times {
+    deadline: Option<i64>,
+    due: i64,
+    parked_until: Option<i64>,
+}
+
+impl Times {
+    fn of(now: Now, ask: &AnnouncedAsk) -> Self {
+        let after = |millis: u64| i64::try_from(millis).unwrap_or(i64::MAX).min(FURTHEST_MS);
+        Self {
+            deadline: ask.deadline_ms.map(|left| now.wall_millis().saturating_add(after(left))),
+            due: ask.deadline_ms.map_or(i64::MAX, |left| now.boot_millis().saturating_add(after(left))),
+            parked_until: ask.parked_ms.map(|left| now.wall_millis().saturating_add(after(left))),
+        }
+    }
+}
+
+impl Times {
+    /// Whether they are others than those of a known ask.
+    fn differ(&self, known: &Known) -> bool {
+        let moved = |old: i64, new: i64| old.saturating_sub(new).saturating_abs() > SAME_DEADLINE_MS;
+        moved(known.due, self.due)
+            || known.parked_until.is_some() != self.parked_until.is_some()
+            || known.parked_until.zip(self.parked_until).is_some_and(|(old, new)| moved(old, new))
+    }
+}
+
+fn content_changed(now: Now) -> Ending {
+    Ending {
+        outcome: Outcome::Withdrawn,
+        provenance: Provenance::System,
+        rail: Rail::Inbox,
+        wire: None,
+        by: None,
+        at: now.wall,
+        reason: Some("content_changed".into()),
+        submission_id: None,
+    }
+}
+
+/// An ask that has just opened, as operators see it.
+fn opened(now: Now, new: &Announcement<'_>, times: &Times) -> Result<Ask, Failure> {
+    let wall = |at: Option<i64>| at.map(|at| rows::time("asks", at)).transpose();
+    Ok(Ask {
+        id: new.ask.id.clone(),
+        digest: new.digest.to_owned(),
+        state: AskState::Open,
+        content: new.ask.content.clone(),
+        origin: Origin {
+            holder: new.kind,
+            holder_token: new.holder_token.to_owned(),
+            client: new.ask.client.clone(),
+            server: new.ask.server.clone(),
+        },
+        opened_at: rows::time("asks", now.wall_millis())?,
+        deadline: wall(times.deadline)?,
+        parked_until: wall(times.parked_until)?,
+        holder_connected: true,
+        settlement: None,
+        replayed: false,
+    })
+}
+
+/// Opens an ask within a transaction; yields whether it is new and fits.
+macro_rules! insert {
+    ($tx:expr, $now:expr, $new:expr, $times:expr, $bytes:expr, $content:expr, $client:expr, $bounds:expr) => {{
+        let (new, times, bounds): (&Announcement<'_>, &Times, &Bounds) = ($new, $times, $bounds);
+        sqlx::query(INSERT)
+            .bind(&new.ask.id)
+            .bind(new.instance)
+            .bind(new.digest)
+            .bind(new.ask.content.source.as_str())
+            .bind(&new.ask.content.session_id)
+            .bind($bytes)
+            .bind($now.wall_millis())
+            .bind(times.deadline)
+            .bind(times.due)
+            .bind(times.parked_until)
+            .bind(rows::kind_word(new.kind))
+            .bind(new.holder_token)
+            .bind($client)
+            .bind(&new.ask.server)
+            .bind($content)
+            .bind(i64::from(bounds.open_asks))
+            .bind(holdings::bytes(bounds.open_bytes))
+            .bind(i64::from(bounds.token_open_asks))
+            .bind(i64::from(bounds.token_asks))
+            .bind(holdings::bytes(bounds.token_bytes))
+            .bind(i64::from(bounds.session_open_asks))
+            .execute(&mut *$tx)
+            .await?
+            .rows_affected()
+            == 1
+    }};
+}
+
+/// What another announcement of a known ask comes to, within a transaction.
+macro_rules! hear_again {
+    ($tx:expr, $now:expr, $new:expr, $times:expr, $known:expr) => {{
+        let (now, new, times, known): (Now, &Announcement<'_>, &Times, Known) = ($now, $new, $times, $known);
+        let id = &new.ask.id;
+        let vanished = || Failure::row("asks", "a row vanished");
+        if known.instance != new.instance {
+            Announced::NotOwner
+        } else if known.state == "settled" {
+            Announced::Settled(Box::new(by_id!($tx, id).ok_or_else(vanished)?.ask))
+        } else if known.digest != new.digest {
+            let _ended: bool = settle::settle_in!($tx, id, &content_changed(now));
+            Announced::ContentChanged(Box::new(by_id!($tx, id).ok_or_else(vanished)?.ask))
+        } else if times.differ(&known) {
+            sqlx::query(REFRESH)
+                .bind(id)
+                .bind(times.deadline)
+                .bind(times.due)
+                .bind(times.parked_until)
+                .execute(&mut *$tx)
+                .await?;
+            Announced::Known(by_id!($tx, id).map(|known| Box::new(known.ask)))
+        } else {
+            Announced::Known(None)
+        }
+    }};
+}
+
 impl Store {
     /// Takes up an announced ask: inserts it with its notification and its transcript entry, or recognises it.
     ///
     /// # Errors
     /// When the database fails; then nothing of it is kept.
-    pub async fn announce(&self, now: Now, new: &Announcement<'_>) -> Result<Announced, StoreError> {
+    pub async fn announce(
+        &self,
+        now: Now,
+        new: &Announcement<'_>,
+        bounds: &Bounds,
+    ) -> Result<Announced, StoreError> {
         let ask = new.ask;
         on!(self, db => {
-            let mut tx = db.begin().await?;
-            let known: Option<Known> =
-                sqlx::query_as(FIND).bind(&ask.id).fetch_optional(&mut *tx).await?;
-            let after = |millis: u64| i64::try_from(millis).unwrap_or(i64::MAX).min(FURTHEST_MS);
-            let deadline = ask.deadline_ms.map(|left| now.wall_millis().saturating_add(after(left)));
-            let due = ask.deadline_ms.map_or(i64::MAX, |left| now.boot_millis().saturating_add(after(left)));
-            let parked_until = ask.parked_ms.map(|left| now.wall_millis().saturating_add(after(left)));
-
-            if let Some(known) = known {
-                if known.instance != new.instance {
-                    return Ok(Announced::NotOwner);
-                }
-                if known.state == "settled" {
-                    return match by_id!(tx, &ask.id) {
-                        Some(known) => Ok(Announced::Settled(Box::new(known.ask))),
-                        None => Err(Failure::row("asks", "a row vanished")),
-                    };
-                }
-                if known.digest != new.digest {
-                    let ending = Ending {
-                        outcome: Outcome::Withdrawn,
-                        provenance: Provenance::System,
-                        rail: Rail::Inbox,
-                        wire: None,
-                        by: None,
-                        at: now.wall,
-                        reason: Some("content_changed".into()),
-                        submission_id: None,
-                    };
-                    let _ended: bool = settle::settle_in!(tx, &ask.id, &ending);
-                    let ended = by_id!(tx, &ask.id);
-                    tx.commit().await?;
-                    return match ended {
-                        Some(ended) => Ok(Announced::ContentChanged(Box::new(ended.ask))),
-                        None => Err(Failure::row("asks", "a row vanished")),
-                    };
-                }
-                let moved = |old: i64, new: i64| old.saturating_sub(new).saturating_abs() > SAME_DEADLINE_MS;
-                let unparked = known.parked_until.is_some() != parked_until.is_some();
-                let reparked = known.parked_until.zip(parked_until).is_some_and(|(old, new)| moved(old, new));
-                if !moved(known.due, due) && !unparked && !reparked {
-                    return Ok(Announced::Known(None));
-                }
-                sqlx::query(REFRESH)
-                    .bind(&ask.id)
-                    .bind(deadline)
-                    .bind(due)
-                    .bind(parked_until)
-                    .execute(&mut *tx)
-                    .await?;
-                let refreshed = by_id!(tx, &ask.id);
-                tx.commit().await?;
-                return Ok(Announced::Known(refreshed.map(|known| Box::new(known.ask))));
-            }
-
-            if let Some(session) = &ask.content.session_id {
-                let agent = ask.client.as_ref().map_or("agent", |client| client.name.as_str());
-                let ours: bool = sessions::claim_in!(tx, now, session, new.instance, agent, new.holder_token);
-                if !ours {
-                    return Ok(Announced::NotOwner);
-                }
-            }
+            let times = Times::of(now, ask);
             let content = rows::text("asks", &ask.content)?;
+            let bytes = i64::try_from(content.len()).unwrap_or(i64::MAX / 2);
             let client = ask.client.as_ref().map(|client| rows::text("asks", client)).transpose()?;
-            sqlx::query(INSERT)
-                .bind(&ask.id)
-                .bind(new.instance)
-                .bind(new.digest)
-                .bind(ask.content.source.as_str())
-                .bind(&ask.content.session_id)
-                .bind(i64::try_from(content.len()).unwrap_or(i64::MAX))
-                .bind(now.wall_millis())
-                .bind(deadline)
-                .bind(due)
-                .bind(parked_until)
-                .bind(rows::kind_word(new.kind))
-                .bind(new.holder_token)
-                .bind(client)
-                .bind(&ask.server)
-                .bind(content)
-                .execute(&mut *tx)
-                .await?;
-            outbox::put_in!(tx, now.wall_millis(), NoticeKind::Requested, &ask.id);
+            let mut tx = db.begin().await?;
+            if !insert!(tx, now, new, &times, bytes, &content, &client, bounds) {
+                let known: Option<Known> =
+                    sqlx::query_as(FIND).bind(&ask.id).fetch_optional(&mut *tx).await?;
+                if let Some(known) = known {
+                    let again = hear_again!(tx, now, new, &times, known);
+                    tx.commit().await?;
+                    return Ok(again);
+                }
+                if let Some(session) = &ask.content.session_id {
+                    let agent = ask.client.as_ref().map_or("agent", |client| client.name.as_str());
+                    let claim = sessions::claim_in!(
+                        tx,
+                        now,
+                        session,
+                        new.instance,
+                        agent,
+                        new.holder_token,
+                        bounds
+                    );
+                    match claim {
+                        Claim::Ours => {}
+                        Claim::NotOwner => return Ok(Announced::NotOwner),
+                        Claim::Full => return Ok(Announced::Full(Full::TokenSessions)),
+                    }
+                }
+                if !insert!(tx, now, new, &times, bytes, &content, &client, bounds) {
+                    let counts: Option<holdings::Counts> = sqlx::query_as(holdings::COUNTS)
+                        .bind(new.instance)
+                        .bind(&ask.content.session_id)
+                        .fetch_optional(&mut *tx)
+                        .await?;
+                    return match counts.and_then(|counts| counts.full(bounds, bytes)) {
+                        Some(full) => Ok(Announced::Full(full)),
+                        None => Err(Failure::row("instances", "the holder of a new ask is not there")),
+                    };
+                }
+            }
             let mut message = None;
             if let Some(session) = &ask.content.session_id {
                 let entry = clarification_request(now, session, &ask.id, &ask.content.message);
-                message = sessions::append_in!(tx, now, new.instance, None, entry);
+                message = sessions::append_in!(tx, now, new.instance, None, entry, i64::MAX);
             }
             tx.commit().await?;
-            let wall = |at: Option<i64>| at.map(|at| rows::time("asks", at)).transpose();
-            Ok(Announced::Opened {
-                ask: Box::new(Ask {
-                    id: ask.id.clone(),
-                    digest: new.digest.to_owned(),
-                    state: AskState::Open,
-                    content: ask.content.clone(),
-                    origin: handraise_api::ask::Origin {
-                        holder: new.kind,
-                        holder_token: new.holder_token.to_owned(),
-                        client: ask.client.clone(),
-                        server: ask.server.clone(),
-                    },
-                    opened_at: rows::time("asks", now.wall_millis())?,
-                    deadline: wall(deadline)?,
-                    parked_until: wall(parked_until)?,
-                    holder_connected: true,
-                    settlement: None,
-                    replayed: false,
-                }),
-                message: message.map(Box::new),
-            })
+            Ok(Announced::Opened { ask: Box::new(opened(now, new, &times)?), message: message.map(Box::new) })
         })
     }
 

@@ -2,7 +2,7 @@
 
 use handraise_api::words::HolderKind;
 
-use crate::{Now, Store, StoreError, on, rows};
+use crate::{Now, Store, StoreError, holdings::Bounds, on, rows};
 
 /// What a holder says of itself when it dials.
 #[derive(Debug, Clone, Copy)]
@@ -30,8 +30,10 @@ pub struct Instance {
     pub epoch: u64,
 }
 
+/// Changes no row when the token has as many as it may have (S37).
 const INSERT: &str = "INSERT INTO instances (id, token, resume_hash, epoch, kind, version, host) \
-    VALUES ($1, $2, $3, 1, $4, $5, $6)";
+    SELECT $1, $2, $3, 1, $4, $5, $6 \
+    WHERE COALESCE((SELECT instances FROM holdings WHERE token = $2), 0) < $7";
 const FIND: &str = "SELECT id, token, resume_hash, epoch FROM instances WHERE id = $1";
 const RESUME: &str = "UPDATE instances SET epoch = epoch + 1, version = $2, host = $3, lost_at = NULL, \
     boot_lost = NULL WHERE id = $1 RETURNING epoch";
@@ -47,7 +49,7 @@ rows::row! {
 }
 
 impl Store {
-    /// A new instance, connected for the first time.
+    /// A new instance, connected for the first time. Returns whether its token may have one more.
     ///
     /// # Errors
     /// When the database fails.
@@ -56,20 +58,22 @@ impl Store {
         id: &str,
         resume_hash: &str,
         hello: Hello<'_>,
-    ) -> Result<(), StoreError> {
+        bounds: &Bounds,
+    ) -> Result<bool, StoreError> {
         on!(self, db => {
             let mut tx = db.begin().await?;
-            sqlx::query(INSERT)
+            let added = sqlx::query(INSERT)
                 .bind(id)
                 .bind(hello.token)
                 .bind(resume_hash)
                 .bind(rows::kind_word(hello.kind))
                 .bind(hello.version)
                 .bind(hello.host)
+                .bind(i64::from(bounds.token_instances))
                 .execute(&mut *tx)
                 .await?;
             tx.commit().await?;
-            Ok(())
+            Ok(added.rows_affected() == 1)
         })
     }
 

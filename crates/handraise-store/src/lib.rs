@@ -7,7 +7,9 @@
 //! Rules that live in statements and nowhere else:
 //! - an ask is settled by `UPDATE … WHERE state <> 'settled'`, and only when exactly one row changed;
 //! - a submission is committed before anybody may forward it;
-//! - the outbox row of a notification is written in the transaction that opens or settles its ask;
+//! - the outbox row of a notification, and the counts of what is open, are written by triggers in the transaction that
+//!   opens or settles its ask;
+//! - what a holder and its token may have is a condition of the statement that adds it ([`Bounds`]);
 //! - what happened to an ask ([`AskEvent`](handraise_api::ask::AskEvent)) is read from the rows that made it happen,
 //!   so that the history cannot disagree with the state.
 
@@ -16,6 +18,7 @@ mod asks;
 mod connections;
 mod detail;
 mod error;
+mod holdings;
 mod lists;
 mod outbox;
 mod retention;
@@ -35,10 +38,11 @@ pub use access::{NewToken, StoredToken};
 pub use asks::{Announced, Announcement};
 pub use connections::{Hello, Instance};
 pub use error::{Fault, StoreError};
+pub use holdings::{Bounds, Full};
 pub use lists::{Cursor, Filter, Page};
 pub use outbox::{Notice, NoticeKind};
 pub use retention::Retention;
-pub use sessions::{Appended, NewSession};
+pub use sessions::{Appended, Claim, NewSession};
 pub use settle::{Ending, Settled};
 pub use sqlite::{DATABASE_FILE, Sqlite};
 pub use submissions::{NewSubmission, Painted, Replied, StoredSubmission, Verdict};
@@ -154,7 +158,7 @@ pub fn statements() -> &'static [(&'static str, &'static str, &'static [&'static
         ("overdue", settle::OVERDUE, &["asks_open_by_due"]),
         ("orphaned", settle::ORPHANED, &["instances_lost", "asks_open_by_holder"]),
         ("unsettled of", settle::UNSETTLED_OF, &["asks_open_by_holder", "submissions_unresolved"]),
-        ("sessions alive", sessions::ALIVE, &["sessions_alive", "asks_open_by_session"]),
+        ("sessions alive", sessions::ALIVE, &["sessions_alive"]),
         ("sessions latest", sessions::LATEST, &["sessions_by_start"]),
     ]
 }

@@ -9,6 +9,8 @@ use crate::{
 
 /// How many asks of one holder stand in one round (inbox.md, `GET /asks`).
 const ROUND: i64 = 5;
+/// How many rounds are read at once, at most.
+const MOST_ROUNDS: i64 = 128;
 
 /// Which asks.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -78,11 +80,12 @@ macro_rules! select_asks {
 
 pub(crate) const BY_ID: &str = select_asks!("WHERE a.id = $1");
 
-/// The rows of one round, in their order, after `(due, id) = ($3, $4)`.
+/// The rows of a few rounds, from round `$1` on for `$5` rows of each holder, after `(due, id) = ($2, $3)` of the first
+/// of them.
 ///
-/// Holders are found by skipping along the index, and of each only its five asks of the round are read: the cost is
-/// that of holders times five, however many asks are open. Bodies are read for the picked rows alone.
-macro_rules! round {
+/// Holders are found by skipping along the index, and of each only its asks of these rounds are read: the cost is
+/// that of what is asked for, however many asks are open. Bodies are read for the picked rows alone.
+macro_rules! rounds {
     ($and:expr) => {
         concat!(
             "WITH RECURSIVE holders (instance) AS (\
@@ -91,20 +94,28 @@ macro_rules! round {
             " UNION ALL SELECT (SELECT MIN(instance) FROM asks WHERE state <> 'settled'",
             $and,
             " AND instance > holders.instance) FROM holders WHERE holders.instance IS NOT NULL), \
-             picked (id, due) AS (SELECT p.id, p.due FROM holders h JOIN asks p ON p.id IN (\
+             taken (id, due, place) AS (SELECT p.id, p.due, \
+             ROW_NUMBER() OVER (PARTITION BY p.instance ORDER BY p.due, p.id) - 1 \
+             FROM holders h JOIN asks p ON p.id IN (\
              SELECT id FROM asks WHERE state <> 'settled'",
             $and,
-            " AND instance = h.instance ORDER BY due, id LIMIT 5 OFFSET $1) \
-             WHERE (p.due > $2 OR (p.due = $2 AND p.id > $3)) ORDER BY p.due, p.id LIMIT $4) ",
-            select_asks!("JOIN picked ON picked.id = a.id ORDER BY picked.due, picked.id")
+            " AND instance = h.instance ORDER BY due, id LIMIT $5 OFFSET $1 * 5)), \
+             picked (id, due, round) AS (SELECT id, due, $1 + place / 5 FROM taken \
+             WHERE place >= 5 OR due > $2 OR (due = $2 AND id > $3) ORDER BY 3, 2, 1 LIMIT $4) ",
+            "SELECT picked.round, ",
+            rows::ask_columns!(),
+            " FROM picked JOIN asks a ON a.id = picked.id LEFT JOIN submissions s ON s.id = a.submission_id \
+             ORDER BY picked.round, picked.due, picked.id"
         )
     };
 }
 
-pub(crate) const OPEN: &str = round!("");
-pub(crate) const OPEN_BY_SOURCE: &str = round!(" AND source = $5");
-pub(crate) const OPEN_BY_SESSION: &str = select_asks!(
-    "WHERE a.state <> 'settled' AND a.session_id = $1 AND (a.due > $2 OR (a.due = $2 AND a.id > $3)) \
+pub(crate) const OPEN: &str = rounds!("");
+pub(crate) const OPEN_BY_SOURCE: &str = rounds!(" AND source = $6");
+pub(crate) const OPEN_BY_SESSION: &str = concat!(
+    "SELECT CAST(0 AS BIGINT) AS round, ",
+    rows::ask_columns!(),
+    " FROM asks a LEFT JOIN submissions s ON s.id = a.submission_id WHERE a.state <> 'settled' AND a.session_id = $1 AND (a.due > $2 OR (a.due = $2 AND a.id > $3)) \
      AND ($5 IS NULL OR a.source = $5) ORDER BY a.due, a.id LIMIT $4"
 );
 
@@ -124,7 +135,19 @@ pub(crate) const SETTLED_BY_SOURCE: &str = settled!(" AND a.source = $4");
 pub(crate) const SETTLED_BY_SESSION: &str =
     settled!(" AND a.session_id = $4 AND ($5 IS NULL OR a.source = $5)");
 
-const COUNT_OPEN: &str = "SELECT COUNT(*) FROM asks WHERE state <> 'settled'";
+/// The round of an open ask, and the ask.
+struct RoundRow(i64, AskRow);
+
+impl<'r, R: sqlx::Row> sqlx::FromRow<'r, R> for RoundRow
+where
+    AskRow: sqlx::FromRow<'r, R>,
+    i64: sqlx::Type<R::Database> + sqlx::Decode<'r, R::Database>,
+    &'static str: sqlx::ColumnIndex<R>,
+{
+    fn from_row(row: &'r R) -> Result<Self, sqlx::Error> {
+        Ok(Self(row.try_get("round")?, AskRow::from_row(row)?))
+    }
+}
 
 impl Store {
     /// A page of open asks, those with a submission on its way included: in rounds over the holders, each holder's five
@@ -139,15 +162,17 @@ impl Store {
         after: Option<&Cursor>,
         limit: u32,
     ) -> Result<Page, StoreError> {
-        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        let mut rest = usize::try_from(limit).unwrap_or(usize::MAX);
         let (mut round, mut key, mut id) =
             after.map_or((0, i64::MIN, ""), |after| (after.round, after.key, after.id.as_str()));
         let mut asks: Vec<(Ask, String)> = Vec::new();
         let mut next = None;
+        // Later rounds are never larger, so that many are read at once when those before were small.
+        let mut rounds = 1;
         on!(self, db => {
-            // One more than asked for tells whether there is a next page.
-            while asks.len() <= limit {
-                let wanted = i64::try_from(limit + 1 - asks.len()).unwrap_or(i64::MAX);
+            loop {
+                // One more than asked for tells whether there is a next page.
+                let wanted = i64::try_from(rest + 1).unwrap_or(i64::MAX);
                 let query = match (&filter.session, filter.source) {
                     (Some(session), source) => sqlx::query_as(OPEN_BY_SESSION)
                         .bind(session)
@@ -155,38 +180,41 @@ impl Store {
                         .bind(id)
                         .bind(wanted)
                         .bind(source.map(Source::as_str)),
-                    (None, Some(source)) => sqlx::query_as(OPEN_BY_SOURCE)
-                        .bind(round * ROUND)
-                        .bind(key)
-                        .bind(id)
-                        .bind(wanted)
-                        .bind(source.as_str()),
-                    (None, None) => {
-                        sqlx::query_as(OPEN).bind(round * ROUND).bind(key).bind(id).bind(wanted)
+                    (None, source) => {
+                        let statement = if source.is_some() { OPEN_BY_SOURCE } else { OPEN };
+                        let query = sqlx::query_as(statement)
+                            .bind(round)
+                            .bind(key)
+                            .bind(id)
+                            .bind(wanted)
+                            .bind(rounds * ROUND);
+                        if let Some(source) = source { query.bind(source.as_str()) } else { query }
                     }
                 };
-                let rows: Vec<AskRow> = query.fetch_all(db.readers()).await?;
-                let full = rows.len() == usize::try_from(wanted).unwrap_or(usize::MAX);
-                // A round in which nobody has anything left is the last. One whose rest was empty may not be.
-                let exhausted = rows.is_empty() && key == i64::MIN;
-                for row in rows {
-                    if asks.len() == limit {
-                        break;
-                    }
+                let rows: Vec<RoundRow> = query.fetch_all(db.readers()).await?;
+                let found = i64::try_from(rows.len()).unwrap_or(i64::MAX);
+                // Rounds in which nobody has anything left are the last. One whose rest was empty may not be.
+                let is_last = filter.session.is_some() || (found == 0 && key == i64::MIN);
+                for RoundRow(round, row) in rows.into_iter().take(rest) {
                     next = Some(Cursor { round, key: row.due, id: row.id.clone() });
                     let OwnedAsk { ask, instance } = row.try_into()?;
                     asks.push((ask, instance));
                 }
-                if full {
+                if found == wanted {
                     return Ok(Page { asks, next });
                 }
-                if exhausted || filter.session.is_some() {
-                    break;
+                if is_last {
+                    return Ok(Page { asks, next: None });
                 }
-                round += 1;
+                rest -= usize::try_from(found).unwrap_or(rest);
+                round += rounds;
+                // What stood before the cursor is not known.
+                if key == i64::MIN {
+                    let each = (found / rounds).max(1);
+                    rounds = (i64::try_from(rest).unwrap_or(i64::MAX - 1) / each + 1).min(MOST_ROUNDS);
+                }
                 (key, id) = (i64::MIN, "");
             }
-            Ok(Page { asks, next: None })
         })
     }
 
@@ -227,17 +255,6 @@ impl Store {
                 asks.push((ask, instance));
             }
             Ok(Page { asks, next: next.filter(|_| more) })
-        })
-    }
-
-    /// How many asks are open.
-    ///
-    /// # Errors
-    /// When the database fails.
-    pub async fn count_open(&self) -> Result<u64, StoreError> {
-        on!(self, db => {
-            let count: i64 = sqlx::query_scalar(COUNT_OPEN).fetch_one(db.readers()).await?;
-            Ok(u64::try_from(count).unwrap_or(0))
         })
     }
 }

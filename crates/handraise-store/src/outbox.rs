@@ -1,9 +1,35 @@
 //! The outbox: notifications committed with what they are about, sent afterwards, at least once.
+//!
+//! Triggers put them in, so that no ask opens or ends without.
 
-use crate::{Store, StoreError, error::Failure, on};
+use handraise_api::ask::Ask;
 
-/// Rows beyond this are not kept: what nobody drains must not fill the disk (S39).
-pub(crate) const OUTBOX_ROWS: i64 = 10_000;
+use crate::{
+    Store, StoreError,
+    error::Failure,
+    on,
+    rows::{self, AskRow, OwnedAsk},
+};
+
+/// The third step of the schema. Numbers are taken within the one writer, so that they are committed in their order.
+///
+/// Rows beyond ten thousand are not kept: what nobody drains must not fill the disk (S39).
+pub(crate) const STEP: &str = "
+CREATE TRIGGER asks_notify AFTER INSERT ON asks WHEN NEW.state <> 'settled' BEGIN
+    INSERT INTO outbox (id, kind, ask, at)
+        SELECT COALESCE((SELECT MAX(id) FROM outbox), 0) + 1, 'requested', NEW.id, NEW.opened_at
+        WHERE COALESCE((SELECT MAX(id) FROM outbox) - (SELECT MIN(id) FROM outbox), 0) < 10000;
+END;
+CREATE TRIGGER asks_withdraw AFTER UPDATE OF state ON asks WHEN OLD.state <> 'settled' AND NEW.state = 'settled'
+BEGIN
+    INSERT INTO outbox (id, kind, ask, at)
+        SELECT COALESCE((SELECT MAX(id) FROM outbox), 0) + 1, 'withdrawn', NEW.id, NEW.settled_at
+        WHERE COALESCE((SELECT MAX(id) FROM outbox) - (SELECT MIN(id) FROM outbox), 0) < 10000;
+END;
+CREATE TRIGGER asks_forget AFTER DELETE ON asks BEGIN
+    DELETE FROM outbox WHERE ask = OLD.id;
+END;
+";
 
 /// What a notification says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,7 +41,7 @@ pub enum NoticeKind {
 }
 
 impl NoticeKind {
-    pub(crate) const fn word(self) -> &'static str {
+    const fn word(self) -> &'static str {
         match self {
             Self::Requested => "requested",
             Self::Withdrawn => "withdrawn",
@@ -24,60 +50,73 @@ impl NoticeKind {
 }
 
 /// One notification that is still to be sent.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Notice {
     /// Its place in the queue; free again once it was sent.
     pub id: i64,
     /// What it says.
     pub kind: NoticeKind,
-    /// About which ask.
-    pub ask: String,
+    /// About which ask, as it is now.
+    pub ask: Ask,
+    /// The instance that owns the ask.
+    pub instance: String,
 }
 
-/// Numbers are taken within the one writer, so that they are committed in their order.
-pub(crate) const PUT: &str = "INSERT INTO outbox (id, kind, ask, at) \
-    SELECT COALESCE((SELECT MAX(id) FROM outbox), 0) + 1, $1, $2, $3 \
-    WHERE COALESCE((SELECT MAX(id) FROM outbox) - (SELECT MIN(id) FROM outbox), 0) < $4";
-
-/// Puts a notification into the queue, within the transaction of what it is about.
-macro_rules! put_in {
-    ($tx:expr, $at:expr, $kind:expr, $ask:expr) => {
-        sqlx::query($crate::outbox::PUT)
-            .bind($crate::outbox::NoticeKind::word($kind))
-            .bind($ask)
-            .bind($at)
-            .bind($crate::outbox::OUTBOX_ROWS)
-            .execute(&mut *$tx)
-            .await?
-    };
-}
-pub(crate) use put_in;
-
-const NEXT: &str = "SELECT id, kind, ask FROM outbox ORDER BY id LIMIT $1";
+const NEXT: &str = concat!(
+    "SELECT o.id AS notice, o.kind AS notice_kind, ",
+    rows::ask_columns!(),
+    " FROM (SELECT id, kind, ask FROM outbox WHERE id > $1 ORDER BY id LIMIT $2) o JOIN asks a ON a.id = o.ask \
+     LEFT JOIN submissions s ON s.id = a.submission_id ORDER BY o.id"
+);
 const DONE: &str = "DELETE FROM outbox WHERE id <= $1";
 
+rows::row! {
+    NoticeHead { notice: i64, notice_kind: String, }
+}
+
+/// A notice and its ask, from one row.
+struct NoticeRow(NoticeHead, AskRow);
+
+impl<'r, R: sqlx::Row> sqlx::FromRow<'r, R> for NoticeRow
+where
+    NoticeHead: sqlx::FromRow<'r, R>,
+    AskRow: sqlx::FromRow<'r, R>,
+{
+    fn from_row(row: &'r R) -> Result<Self, sqlx::Error> {
+        Ok(Self(NoticeHead::from_row(row)?, AskRow::from_row(row)?))
+    }
+}
+
+impl TryFrom<NoticeRow> for Notice {
+    type Error = Failure;
+
+    fn try_from(NoticeRow(head, row): NoticeRow) -> Result<Self, Failure> {
+        let kind = [NoticeKind::Requested, NoticeKind::Withdrawn]
+            .into_iter()
+            .find(|known| known.word() == head.notice_kind)
+            .ok_or_else(|| Failure::row("outbox", format!("'{}' is no kind", head.notice_kind)))?;
+        let OwnedAsk { ask, instance } = row.try_into()?;
+        Ok(Self { id: head.notice, kind, ask, instance })
+    }
+}
+
 impl Store {
-    /// The notifications to send next.
+    /// The notifications after number `after` that are to be sent next.
     ///
     /// # Errors
     /// When the database fails.
-    pub async fn notices(&self, limit: u32) -> Result<Vec<Notice>, StoreError> {
+    pub async fn notices(&self, after: i64, limit: u32) -> Result<Vec<Notice>, StoreError> {
         on!(self, db => {
-            let rows: Vec<(i64, String, String)> =
-                sqlx::query_as(NEXT).bind(i64::from(limit)).fetch_all(db.readers()).await?;
-            rows.into_iter()
-                .map(|(id, kind, ask)| {
-                    let kind = [NoticeKind::Requested, NoticeKind::Withdrawn]
-                        .into_iter()
-                        .find(|known| known.word() == kind)
-                        .ok_or_else(|| Failure::row("outbox", format!("'{kind}' is no kind")))?;
-                    Ok(Notice { id, kind, ask })
-                })
-                .collect()
+            let rows: Vec<NoticeRow> = sqlx::query_as(NEXT)
+                .bind(after)
+                .bind(i64::from(limit))
+                .fetch_all(db.readers())
+                .await?;
+            rows.into_iter().map(TryInto::try_into).collect()
         })
     }
 
-    /// Takes the notifications up to `last` out of the queue: they were sent.
+    /// Takes the notifications up to `last` out of the queue: they were sent. Numbers may then begin anew.
     ///
     /// # Errors
     /// When the database fails; then they are sent again.

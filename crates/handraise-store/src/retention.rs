@@ -44,11 +44,11 @@ const END_UNCLAIMED: &str =
 const OLD_ASKS: &str = "DELETE FROM asks WHERE id IN (SELECT id FROM asks WHERE state = 'settled' \
     AND settled_at < $1 ORDER BY settled_at LIMIT $2)";
 const OLD_TRANSCRIPTS: &str = "DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE updated_at < $1 \
-    AND NOT EXISTS (SELECT 1 FROM asks a WHERE a.session_id = sessions.id AND a.state <> 'settled') \
-    ORDER BY updated_at LIMIT $2)";
+    AND waiting = 0 ORDER BY updated_at LIMIT $2)";
 const OLD_INSTANCES: &str = "DELETE FROM instances WHERE id IN (SELECT id FROM instances \
-    WHERE boot_lost IS NOT NULL AND lost_at < $1 \
-    AND NOT EXISTS (SELECT 1 FROM asks a WHERE a.instance = instances.id AND a.state <> 'settled') LIMIT $2)";
+    WHERE boot_lost IS NOT NULL AND lost_at < $1 AND open_asks = 0 LIMIT $2)";
+/// Tokens that have nothing in here any more.
+const EMPTY_HOLDINGS: &str = "DELETE FROM holdings WHERE instances = 0 AND sessions = 0 AND asks = 0";
 
 impl Store {
     /// Takes over the rows of earlier runs; returns how many runs there have been, this one included.
@@ -98,6 +98,7 @@ impl Store {
                 tx.commit().await?;
                 more |= i64::try_from(gone.rows_affected()).unwrap_or(0) == AT_ONCE;
             }
+            sqlx::query(EMPTY_HOLDINGS).execute(db.writer()).await?;
             Ok(more)
         })
     }

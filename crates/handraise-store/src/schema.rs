@@ -5,8 +5,14 @@ use sqlx::{
     migrate::{Migration, MigrationType, Migrator},
 };
 
+use crate::{holdings, outbox};
+
 /// `(version, what it does, statements)`.
-const STEPS: &[(i64, &str, &str)] = &[(1, "asks, sessions and access", FIRST)];
+const STEPS: &[(i64, &str, &str)] = &[
+    (1, "asks, sessions and access", FIRST),
+    (2, "what each holder token has", holdings::STEP),
+    (3, "notifications by trigger", outbox::STEP),
+];
 
 /// The latest version.
 pub(crate) const LATEST: i64 = STEPS[STEPS.len() - 1].0;

@@ -5,7 +5,12 @@ use handraise_api::{
     session::{Message, PendingAction, Session, SessionState},
 };
 
-use crate::{Now, Store, StoreError, error::Failure, on, rows};
+use crate::{
+    Now, Store, StoreError,
+    error::Failure,
+    holdings::{self, Bounds},
+    on, rows,
+};
 
 /// Bytes of one session's transcript; beyond, the oldest entries go (acp.md, "Agent life").
 pub(crate) const TRANSCRIPT_BYTES: i64 = 16 * 1024 * 1024;
@@ -32,15 +37,15 @@ pub enum Appended {
     Known,
     /// No such session, or another instance's (S9).
     NotOwner,
+    /// Its holder has as much in here as it may have (S37).
+    Full,
 }
 
 macro_rules! select_sessions {
     ($($rest:expr),+) => {
         concat!(
             "SELECT e.id, e.instance, e.agent, e.title, e.cwd, e.state, e.stop_reason, e.holder_token, \
-             e.started_at, e.updated_at, \
-             (SELECT COUNT(*) FROM asks a WHERE a.session_id = e.id AND a.state <> 'settled') AS waiting \
-             FROM sessions e ",
+             e.started_at, e.updated_at, e.waiting FROM sessions e ",
             $($rest),+
         )
     };
@@ -54,32 +59,56 @@ const OF_INSTANCE: &str = select_sessions!("WHERE e.instance = $1");
 
 const INSERT: &str = "INSERT INTO sessions (id, agent, cwd, state, holder_token, started_at, updated_at) \
     VALUES ($1, $2, $3, 'idle', $4, $5, $5)";
-/// Claims a session that nobody has, or that is ours. It changes no row when it is another instance's.
-pub(crate) const CLAIM: &str = "INSERT INTO sessions (id, instance, agent, state, holder_token, started_at, \
-    updated_at) VALUES ($1, $2, $3, 'running', $4, $5, $5) \
-    ON CONFLICT (id) DO UPDATE SET instance = excluded.instance, updated_at = excluded.updated_at \
-    WHERE sessions.instance IS NULL OR sessions.instance = excluded.instance";
-const UPDATE: &str = "INSERT INTO sessions (id, instance, agent, title, cwd, state, stop_reason, holder_token, \
-    started_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9) \
-    ON CONFLICT (id) DO UPDATE SET instance = excluded.instance, agent = excluded.agent, \
-    title = COALESCE(excluded.title, sessions.title), cwd = COALESCE(excluded.cwd, sessions.cwd), \
-    state = excluded.state, stop_reason = excluded.stop_reason, holder_token = excluded.holder_token, \
-    updated_at = excluded.updated_at \
-    WHERE sessions.instance IS NULL OR sessions.instance = excluded.instance";
+/// Whether the session is there, or its instance's token may have one more (S37).
+macro_rules! there_or_fits {
+    ($most:expr) => {
+        concat!(
+            " FROM instances i JOIN holdings h ON h.token = i.token WHERE i.id = $2 \
+             AND (h.sessions < ",
+            $most,
+            " OR EXISTS (SELECT 1 FROM sessions e WHERE e.id = $1)) "
+        )
+    };
+}
+
+/// Claims a session that nobody has, or that is ours. It changes no row when it is another instance's, or one too
+/// many.
+pub(crate) const CLAIM: &str = concat!(
+    "INSERT INTO sessions (id, instance, agent, state, holder_token, started_at, updated_at, token) \
+     SELECT $1, i.id, $3, 'running', $4, $5, $5, i.token",
+    there_or_fits!("$6"),
+    "ON CONFLICT (id) DO UPDATE SET instance = excluded.instance, updated_at = excluded.updated_at, \
+     token = COALESCE(sessions.token, excluded.token) \
+     WHERE sessions.instance IS NULL OR sessions.instance = excluded.instance"
+);
+const UPDATE: &str = concat!(
+    "INSERT INTO sessions (id, instance, agent, title, cwd, state, stop_reason, holder_token, started_at, \
+     updated_at, token) SELECT $1, i.id, $3, $4, $5, $6, $7, $8, $9, $9, i.token",
+    there_or_fits!("$10"),
+    "ON CONFLICT (id) DO UPDATE SET instance = excluded.instance, agent = excluded.agent, \
+     title = COALESCE(excluded.title, sessions.title), cwd = COALESCE(excluded.cwd, sessions.cwd), \
+     state = excluded.state, stop_reason = excluded.stop_reason, holder_token = excluded.holder_token, \
+     updated_at = excluded.updated_at, token = COALESCE(sessions.token, excluded.token) \
+     WHERE sessions.instance IS NULL OR sessions.instance = excluded.instance"
+);
+pub(crate) const EXISTS: &str = "SELECT COUNT(*) FROM sessions WHERE id = $1";
 const END: &str = "UPDATE sessions SET state = 'ended', updated_at = $2 WHERE id = $1 AND state <> 'ended'";
 const END_ORPHANED: &str = "UPDATE sessions SET state = 'ended', updated_at = $2 WHERE state <> 'ended' \
     AND instance IN (SELECT id FROM instances WHERE boot_lost IS NOT NULL AND boot_lost <= $1) RETURNING id";
 
-/// Numbers the entry and counts its bytes; no row when the session is not ours or the entry is known.
+/// Numbers the entry and counts its bytes; no row when the session is not ours, the entry is known, or the token has as
+/// much as it may have.
 pub(crate) const NUMBER: &str = "UPDATE sessions SET last_seq = last_seq + 1, bytes = bytes + $3, \
     last_holder_seq = CASE WHEN $4 < 0 THEN last_holder_seq ELSE $4 END, updated_at = $5 \
-    WHERE id = $1 AND instance = $2 AND ($4 < 0 OR last_holder_seq < $4) RETURNING last_seq, bytes";
+    WHERE id = $1 AND instance = $2 AND ($4 < 0 OR last_holder_seq < $4) \
+    AND COALESCE((SELECT h.bytes FROM holdings h WHERE h.token = sessions.token), 0) + $3 <= $6 \
+    RETURNING last_seq, bytes";
 pub(crate) const APPEND: &str = "INSERT INTO messages (session_id, seq, bytes, body) VALUES ($1, $2, $3, $4)";
 pub(crate) const OLDEST: &str =
     "SELECT seq, bytes FROM messages WHERE session_id = $1 ORDER BY seq LIMIT 256";
 pub(crate) const DROP_UPTO: &str = "DELETE FROM messages WHERE session_id = $1 AND seq <= $2";
 pub(crate) const COUNT_DROPPED: &str = "UPDATE sessions SET bytes = bytes - $2 WHERE id = $1";
-const OWNER: &str = "SELECT instance FROM sessions WHERE id = $1";
+const OWNER: &str = "SELECT instance, last_holder_seq FROM sessions WHERE id = $1";
 const MESSAGES: &str =
     "SELECT seq, body FROM messages WHERE session_id = $1 AND seq > $2 ORDER BY seq LIMIT $3";
 
@@ -136,19 +165,41 @@ fn state(word: &str) -> Result<SessionState, Failure> {
         .ok_or_else(|| Failure::row("sessions", format!("'{word}' is no state")))
 }
 
-/// Makes sure within a transaction that a session exists and is the instance's; yields whether it is.
+/// What a claim to a session came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Claim {
+    /// It is the instance's.
+    Ours,
+    /// It is another instance's (S9).
+    NotOwner,
+    /// The token has as many as it may have ([`Bounds::token_sessions`]).
+    Full,
+}
+
+/// Why a claim changed no row, within its transaction.
+macro_rules! unclaimed {
+    ($tx:expr, $session:expr) => {{
+        let there: i64 =
+            sqlx::query_scalar($crate::sessions::EXISTS).bind($session).fetch_one(&mut *$tx).await?;
+        if there == 0 { $crate::sessions::Claim::Full } else { $crate::sessions::Claim::NotOwner }
+    }};
+}
+pub(crate) use unclaimed;
+
+/// Makes sure within a transaction that a session exists and is the instance's; yields what came of it.
 macro_rules! claim_in {
-    ($tx:expr, $now:expr, $session:expr, $instance:expr, $agent:expr, $holder_token:expr) => {{
-        sqlx::query($crate::sessions::CLAIM)
+    ($tx:expr, $now:expr, $session:expr, $instance:expr, $agent:expr, $holder_token:expr, $bounds:expr) => {{
+        let claimed = sqlx::query($crate::sessions::CLAIM)
             .bind($session)
             .bind($instance)
             .bind($agent)
             .bind($holder_token)
             .bind($now.wall_millis())
+            .bind(i64::from($bounds.token_sessions))
             .execute(&mut *$tx)
             .await?
-            .rows_affected()
-            == 1
+            .rows_affected();
+        if claimed == 1 { $crate::sessions::Claim::Ours } else { $crate::sessions::unclaimed!($tx, $session) }
     }};
 }
 pub(crate) use claim_in;
@@ -156,7 +207,7 @@ pub(crate) use claim_in;
 /// Appends an entry within a transaction; yields it with its number, or `None` when the session is not the
 /// instance's or has an entry of that or a later holder number.
 macro_rules! append_in {
-    ($tx:expr, $now:expr, $instance:expr, $holder_seq:expr, $entry:expr) => {{
+    ($tx:expr, $now:expr, $instance:expr, $holder_seq:expr, $entry:expr, $most:expr) => {{
         let mut entry: handraise_api::session::Message = $entry;
         let holder_seq: Option<u64> = $holder_seq;
         let body = $crate::rows::text("messages", &entry)?;
@@ -167,6 +218,7 @@ macro_rules! append_in {
             .bind(bytes)
             .bind(holder_seq.map_or(-1, |seq| i64::try_from(seq).unwrap_or(i64::MAX)))
             .bind($now.wall_millis())
+            .bind($most)
             .fetch_optional(&mut *$tx)
             .await?;
         match numbered {
@@ -241,7 +293,7 @@ impl Store {
         })
     }
 
-    /// What a holder says of its session; a new one is made. Returns whether the session is the instance's.
+    /// What a holder says of its session; a new one is made, if it may have one more.
     ///
     /// # Errors
     /// When the database fails.
@@ -251,7 +303,8 @@ impl Store {
         instance: &str,
         holder_token: &str,
         said: &SessionUpdated,
-    ) -> Result<bool, StoreError> {
+        bounds: &Bounds,
+    ) -> Result<Claim, StoreError> {
         on!(self, db => {
             let mut tx = db.begin().await?;
             let changed = sqlx::query(UPDATE)
@@ -264,10 +317,16 @@ impl Store {
                 .bind(&said.stop_reason)
                 .bind(holder_token)
                 .bind(now.wall_millis())
+                .bind(i64::from(bounds.token_sessions))
                 .execute(&mut *tx)
                 .await?;
+            let claim = if changed.rows_affected() == 1 {
+                Claim::Ours
+            } else {
+                unclaimed!(tx, &said.session_id)
+            };
             tx.commit().await?;
-            Ok(changed.rows_affected() == 1)
+            Ok(claim)
         })
     }
 
@@ -311,17 +370,22 @@ impl Store {
         now: Now,
         instance: &str,
         entry: &Message,
+        bounds: &Bounds,
     ) -> Result<Appended, StoreError> {
         on!(self, db => {
             let mut tx = db.begin().await?;
-            if let Some(entry) = append_in!(tx, now, instance, Some(entry.seq), entry.clone()) {
+            let most = holdings::bytes(bounds.token_bytes);
+            if let Some(entry) = append_in!(tx, now, instance, Some(entry.seq), entry.clone(), most) {
                 tx.commit().await?;
                 return Ok(Appended::New(Box::new(entry)));
             }
-            let owner: Option<Option<String>> =
-                sqlx::query_scalar(OWNER).bind(&entry.session_id).fetch_optional(&mut *tx).await?;
-            Ok(match owner.flatten() {
-                Some(owner) if owner == instance => Appended::Known,
+            let owner: Option<(Option<String>, i64)> =
+                sqlx::query_as(OWNER).bind(&entry.session_id).fetch_optional(&mut *tx).await?;
+            Ok(match owner {
+                Some((Some(owner), last)) if owner == instance => {
+                    let is_known = last >= i64::try_from(entry.seq).unwrap_or(i64::MAX);
+                    if is_known { Appended::Known } else { Appended::Full }
+                }
                 _ => Appended::NotOwner,
             })
         })

@@ -80,24 +80,34 @@ macro_rules! settle_in {
     ($tx:expr, $ask:expr, $ending:expr) => {{
         let ask: &str = $ask;
         let ending: &$crate::settle::Ending = $ending;
-        let mut by = ending.by.clone();
-        let mut provenance = ending.provenance.as_str().to_owned();
-        let mut submission = None;
-        if let Some((id, rejected)) = ending.submission_id.as_ref().zip(ending.asks_for()) {
-            let winner: Option<$crate::settle::Winner> = sqlx::query_as($crate::settle::WINNER)
-                .bind(id)
-                .bind(ask)
-                .bind(rejected)
-                .fetch_optional(&mut *$tx)
-                .await?;
-            if let Some(winner) = winner {
-                by = Some(winner.by_name);
-                provenance = winner.provenance;
-                submission = Some(winner.id);
-            }
-        }
+        let winner: Option<$crate::settle::Winner> =
+            match ending.submission_id.as_ref().zip(ending.asks_for()) {
+                Some((id, rejected)) => {
+                    sqlx::query_as($crate::settle::WINNER)
+                        .bind(id)
+                        .bind(ask)
+                        .bind(rejected)
+                        .fetch_optional(&mut *$tx)
+                        .await?
+                }
+                None => None,
+            };
+        $crate::settle::settle_with!($tx, ask, ending, winner)
+    }};
+}
+pub(crate) use settle_in;
+
+/// Settles within a transaction, with what the winning submission lends, if one won.
+macro_rules! settle_with {
+    ($tx:expr, $ask:expr, $ending:expr, $winner:expr) => {{
+        let ending: &$crate::settle::Ending = $ending;
+        let winner: Option<$crate::settle::Winner> = $winner;
+        let (submission, by, provenance) = match winner {
+            Some(winner) => (Some(winner.id), Some(winner.by_name), winner.provenance),
+            None => (None, ending.by.clone(), ending.provenance.as_str().to_owned()),
+        };
         let changed = sqlx::query($crate::settle::SETTLE)
-            .bind(ask)
+            .bind($ask)
             .bind(ending.at.as_millisecond())
             .bind(ending.outcome.as_str())
             .bind(provenance)
@@ -109,14 +119,10 @@ macro_rules! settle_in {
             .execute(&mut *$tx)
             .await?
             .rows_affected();
-        if changed == 1 {
-            let at = ending.at.as_millisecond();
-            $crate::outbox::put_in!($tx, at, $crate::outbox::NoticeKind::Withdrawn, ask);
-        }
         changed == 1
     }};
 }
-pub(crate) use settle_in;
+pub(crate) use settle_with;
 
 impl Store {
     /// Ends an ask unless it has ended. `owner` is the instance that says so; `None` is the inbox itself.
@@ -188,18 +194,6 @@ impl Store {
             Ok(sqlx::query_as(UNSETTLED_OF).bind(instance).fetch_all(db.readers()).await?)
         })
     }
-
-    /// How many asks of an instance are unsettled, and how many bytes their contents have.
-    ///
-    /// # Errors
-    /// When the database fails.
-    pub async fn held_by(&self, instance: &str) -> Result<(u64, u64), StoreError> {
-        on!(self, db => {
-            let (count, bytes): (i64, i64) =
-                sqlx::query_as(HELD_BY).bind(instance).fetch_one(db.readers()).await?;
-            Ok((u64::try_from(count).unwrap_or(0), u64::try_from(bytes).unwrap_or(0)))
-        })
-    }
 }
 
 pub(crate) const OVERDUE: &str = concat!(
@@ -221,9 +215,6 @@ pub(crate) const ORPHANED: &str = concat!(
 pub(crate) const UNSETTLED_OF: &str = "SELECT a.id, EXISTS (SELECT 1 FROM submissions s \
     WHERE s.instance = a.instance AND s.ask = a.id AND s.verdict IS NULL) \
     FROM asks a WHERE a.instance = $1 AND a.state <> 'settled'";
-
-const HELD_BY: &str = "SELECT COUNT(*), CAST(COALESCE(SUM(bytes), 0) AS BIGINT) FROM asks \
-    WHERE instance = $1 AND state <> 'settled'";
 
 fn owned(rows: Vec<rows::AskRow>) -> Result<Vec<(Ask, String)>, Failure> {
     rows.into_iter().map(|row| OwnedAsk::try_from(row).map(|owned| (owned.ask, owned.instance))).collect()

@@ -63,7 +63,9 @@ impl Sqlite {
             .pragma("cache_size", "-8192")
             .pragma("temp_store", "MEMORY")
             .pragma("journal_size_limit", "67108864")
-            .pragma("wal_autocheckpoint", CHECKPOINT_PAGES);
+            .pragma("wal_autocheckpoint", CHECKPOINT_PAGES)
+            // A page of a list goes from SQLite's thread to ours in one piece.
+            .row_buffer_size(512);
         let pool = SqlitePoolOptions::new()
             .test_before_acquire(false)
             .idle_timeout(None)

@@ -12,7 +12,7 @@ use crate::{
     lists::by_id,
     on,
     rows::{self, OwnedAsk},
-    settle::{Ending, Settled, settle_in},
+    settle::{Ending, Settled, Winner, settle_in, settle_with},
 };
 
 /// A submission before it is forwarded.
@@ -111,10 +111,11 @@ pub struct Replied {
 
 const INSERT: &str = "INSERT INTO submissions (id, ask, instance, token, by_name, provenance, answers, rejected, \
     reject_reason, fingerprint, submitted_at) \
-    SELECT $1, id, instance, $3, $4, $5, $6, $7, $8, $9, $10 FROM asks WHERE id = $2";
+    SELECT $1, id, instance, $3, $4, $5, $6, $7, $8, $9, $10 FROM asks WHERE id = $2 \
+    RETURNING (SELECT state FROM asks WHERE id = $2)";
 /// The first verdict stands; a later one only finds the ask.
 const NOTE: &str = "UPDATE submissions SET verdict = COALESCE(verdict, $2), \
-    verdict_at = COALESCE(verdict_at, $3) WHERE id = $1 RETURNING ask";
+    verdict_at = COALESCE(verdict_at, $3) WHERE id = $1 RETURNING ask, by_name, provenance, rejected, verdict";
 const FIND: &str = "SELECT id, ask, token, fingerprint, rejected, verdict FROM submissions WHERE id = $1";
 const UNRESOLVED: &str = "SELECT id, ask, token, fingerprint, rejected, verdict FROM submissions \
     WHERE instance = $1 AND verdict IS NULL LIMIT $2";
@@ -122,11 +123,15 @@ const SEEN: &str = "INSERT INTO seen (ask, token, by_name, surface, seen_at, boo
     VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (ask, token) DO NOTHING";
 const PAINTED: &str = "SELECT surface, boot_seen FROM seen WHERE ask = $1 AND token = $2";
 
-/// Inserts one submission on a connection or pool.
+rows::row! {
+    Noted { ask: String, by_name: String, provenance: String, rejected: bool, verdict: String, }
+}
+
+/// Inserts one submission on a connection or pool; yields whether its ask had not ended.
 macro_rules! insert {
     ($on:expr, $now:expr, $new:expr) => {{
         let new: &NewSubmission = $new;
-        let inserted = sqlx::query(INSERT)
+        let state: Option<String> = sqlx::query_scalar(INSERT)
             .bind(&new.id)
             .bind(&new.ask)
             .bind(&new.token)
@@ -137,9 +142,9 @@ macro_rules! insert {
             .bind(&new.reject_reason)
             .bind(&new.fingerprint)
             .bind($now.wall_millis())
-            .execute($on)
+            .fetch_optional($on)
             .await?;
-        if inserted.rows_affected() == 1 { Ok(()) } else { Err(Failure::row("asks", "a row vanished")) }
+        state.map(|state| state != "settled").ok_or_else(|| Failure::row("asks", "a row vanished"))
     }};
 }
 
@@ -151,6 +156,14 @@ rows::row! {
         fingerprint: String,
         rejected: bool,
         verdict: Option<String>,
+    }
+}
+
+impl Noted {
+    /// What this submission lends to an ending that it is said to have won; see [`settle::WINNER`].
+    fn winner(self, id: &str, ending: &Ending) -> Option<Winner> {
+        let won = ending.asks_for() == Some(self.rejected) && self.verdict == Verdict::Delivered.word();
+        won.then(|| Winner { id: id.to_owned(), by_name: self.by_name, provenance: self.provenance })
     }
 }
 
@@ -173,22 +186,23 @@ impl TryFrom<SubmissionRow> for StoredSubmission {
 
 impl Store {
     /// Commits submissions, all or none; only then may they be forwarded. Until their verdict is in, their asks are
-    /// `sent`.
+    /// `sent`. Returns for each whether its ask had not ended.
     ///
     /// # Errors
     /// When the database fails; then none is kept.
-    pub async fn submit(&self, now: Now, submissions: &[NewSubmission]) -> Result<(), StoreError> {
+    pub async fn submit(&self, now: Now, submissions: &[NewSubmission]) -> Result<Vec<bool>, StoreError> {
         on!(self, db => {
             if let [new] = submissions {
                 // A statement of its own is a transaction, and somebody waits for this one.
-                return insert!(db.writer(), now, new);
+                return Ok(vec![insert!(db.writer(), now, new)?]);
             }
             let mut tx = db.begin().await?;
+            let mut open = Vec::with_capacity(submissions.len());
             for new in submissions {
-                insert!(&mut *tx, now, new)?;
+                open.push(insert!(&mut *tx, now, new)?);
             }
             tx.commit().await?;
-            Ok(())
+            Ok(open)
         })
     }
 
@@ -206,16 +220,21 @@ impl Store {
     ) -> Result<Option<Replied>, StoreError> {
         on!(self, db => {
             let mut tx = db.begin().await?;
-            let ask: Option<String> = sqlx::query_scalar(NOTE)
+            let noted: Option<Noted> = sqlx::query_as(NOTE)
                 .bind(submission)
                 .bind(verdict.word())
                 .bind(now.wall_millis())
                 .fetch_optional(&mut *tx)
                 .await?;
-            let Some(id) = ask else { return Ok(None) };
+            let Some(noted) = noted else { return Ok(None) };
+            let id = noted.ask.clone();
             let mut settled_now = false;
             if let Some(ending) = ending {
-                settled_now = settle_in!(tx, &id, ending);
+                settled_now = if ending.submission_id.as_deref() == Some(submission) {
+                    settle_with!(tx, &id, ending, noted.winner(submission, ending))
+                } else {
+                    settle_in!(tx, &id, ending)
+                };
             }
             let after = by_id!(tx, &id);
             tx.commit().await?;
@@ -238,14 +257,21 @@ impl Store {
         owner: &str,
         ending: &Ending,
     ) -> Result<Settled, StoreError> {
+        let Some((known, instance)) = self.ask(ask).await? else { return Ok(Settled::Unknown) };
+        if instance != owner {
+            return Ok(Settled::NotOwner);
+        }
+        // Most often its response came before, and noted everything.
+        if known.settlement.as_ref().is_some_and(|how| how.submission_id == ending.submission_id) {
+            return Ok(Settled::Already(Box::new(known)));
+        }
         if let Some(winner) = &ending.submission_id {
             let known = self.submission(winner).await?;
             // A word that contradicts the submission is no verdict on it.
             let open = known.is_some_and(|known| {
                 known.ask == ask && known.verdict.is_none() && ending.asks_for() == Some(known.rejected)
             });
-            let owned = self.ask(ask).await?.is_some_and(|(_, instance)| instance == owner);
-            if open && owned {
+            if open {
                 return Ok(match self.reply(now, winner, Verdict::Delivered, Some(ending)).await? {
                     Some(Replied { ask, settled_now: true, .. }) => Settled::Now(Box::new(ask)),
                     Some(Replied { ask, .. }) => Settled::Already(Box::new(ask)),
@@ -322,23 +348,34 @@ impl Store {
     }
 }
 
+impl NewSubmission {
+    /// The ending that it makes when it is delivered; who and provenance come from its row.
+    pub fn delivered(&self, at: Timestamp) -> Ending {
+        delivered(&self.id, self.rejected, at)
+    }
+}
+
 impl Ending {
     /// The ending that a delivered submission makes; who and provenance come from its row.
     pub fn delivered(submission: &StoredSubmission, at: Timestamp) -> Self {
-        let (outcome, wire) = if submission.rejected {
-            (Outcome::Decline, WireAction::Decline)
-        } else {
-            (Outcome::Accept, WireAction::Accept)
-        };
-        Self {
-            outcome,
-            provenance: Provenance::Client,
-            rail: Rail::Inbox,
-            wire: Some(wire),
-            by: None,
-            at,
-            reason: None,
-            submission_id: Some(submission.id.clone()),
-        }
+        delivered(&submission.id, submission.rejected, at)
+    }
+}
+
+fn delivered(submission: &str, rejected: bool, at: Timestamp) -> Ending {
+    let (outcome, wire) = if rejected {
+        (Outcome::Decline, WireAction::Decline)
+    } else {
+        (Outcome::Accept, WireAction::Accept)
+    };
+    Ending {
+        outcome,
+        provenance: Provenance::Client,
+        rail: Rail::Inbox,
+        wire: Some(wire),
+        by: None,
+        at,
+        reason: None,
+        submission_id: Some(submission.to_owned()),
     }
 }

@@ -36,8 +36,14 @@ impl Connection {
         Ok(self.stream.get_mut().write_all(request.as_bytes())?)
     }
 
-    /// Reads the answer to the oldest request that has none yet.
+    /// Reads the answer to the oldest request that has none yet, as JSON.
     pub(super) fn receive(&mut self) -> anyhow::Result<(u16, Value)> {
+        let (status, body) = self.receive_text()?;
+        Ok((status, serde_json::from_str(&body).unwrap_or(Value::Null)))
+    }
+
+    /// Reads the answer to the oldest request that has none yet.
+    pub(super) fn receive_text(&mut self) -> anyhow::Result<(u16, String)> {
         let mut status = 0;
         let mut length = 0;
         loop {
@@ -59,7 +65,17 @@ impl Connection {
         }
         let mut body = vec![0; length];
         self.stream.read_exact(&mut body)?;
-        Ok((status, serde_json::from_slice(&body).unwrap_or(Value::Null)))
+        Ok((status, String::from_utf8(body)?))
+    }
+
+    /// What a path outside the API says.
+    pub(super) fn text(&mut self, path: &str) -> anyhow::Result<String> {
+        self.send("GET", path, "")?;
+        let (status, text) = self.receive_text()?;
+        if status != 200 {
+            bail!("GET {path} is answered with {status}");
+        }
+        Ok(text)
     }
 
     /// One request and its answer, which must be a success.

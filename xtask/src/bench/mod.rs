@@ -6,6 +6,7 @@ mod agent;
 mod http;
 mod inbox;
 mod samples;
+mod websocket;
 
 use clap::{Args, Subcommand};
 
@@ -20,7 +21,8 @@ pub(crate) struct Arguments {
 
 #[derive(Subcommand)]
 enum Subject {
-    /// From an operator's submission to the frame at the agent, with many open asks; and how long `up` takes to be ready.
+    /// The inbox: how soon it is ready, from submission to the frame at the agent beside open asks, whole lives of asks a
+    /// second, and pages of lists.
     Inbox(inbox::Arguments),
     /// The agent of the measurement, started by `handraise agent`.
     #[command(hide = true)]

@@ -71,6 +71,14 @@ pub(crate) fn server_settings(context: &Context) -> anyhow::Result<handraise_ser
         session_parked_asks: ours.limits.session_parked_asks,
         asks_per_second: ours.limits.asks_per_second,
     };
+    let caps = &mut settings.caps;
+    caps.token_open_asks = ours.shares.token_open_asks;
+    caps.token_asks = ours.shares.token_asks;
+    caps.token_bytes = ours.shares.token_bytes;
+    caps.token_sessions = ours.shares.token_sessions;
+    caps.token_instances = ours.shares.token_instances;
+    caps.event_streams = usize::try_from(ours.shares.event_streams)?;
+    caps.token_event_streams = usize::try_from(ours.shares.token_event_streams)?;
     settings.agents = ours
         .agents
         .iter()

@@ -46,6 +46,7 @@ pub(crate) async fn answer(
     let Some((ask, instance)) = app.store.ask(&id).await? else { return Err(unknown(&id)) };
     let new = submission(&app, &caller, &ask, &request).await?;
     let frame = Forwarded::new(&ask, &new, request)?;
+    let ask = app.shown(ask, &instance);
     let Some(connection) = app.hub.connection(&instance) else {
         return match ask.settlement {
             None => Err(Failure::holder_not_connected()),
@@ -54,7 +55,7 @@ pub(crate) async fn answer(
     };
     // Once a submission is committed it is seen through, whether its sender still listens or not.
     let patience = app.settings.timing.verdict;
-    let task = app.tasks.spawn(forward(Arc::clone(&app), connection, new, frame));
+    let task = app.tasks.spawn(forward(Arc::clone(&app), connection, ask, new, frame));
     match tokio::time::timeout(patience, task).await {
         Ok(Ok(verdict)) => verdict,
         Ok(Err(error)) => Err(Failure::internal("the answer could not be forwarded", &error)),
@@ -69,6 +70,7 @@ pub(crate) async fn answer_batch(
     requests: Vec<(String, AnswerRequest)>,
 ) -> Result<Vec<Ask>, Failure> {
     let mut owner: Option<String> = None;
+    let mut asks = Vec::new();
     let mut rows = Vec::new();
     let mut settled = None;
     for (id, request) in requests {
@@ -96,7 +98,9 @@ pub(crate) async fn answer_batch(
         }
         let respond = respond(&new, request);
         rows.push((new, respond));
-        settled = settled.or_else(|| ask.settlement.map(|settlement| (ask.id, settlement)));
+        settled =
+            settled.or_else(|| ask.settlement.clone().map(|settlement| (ask.id.clone(), settlement)));
+        asks.push(app.shown(ask, &instance));
     }
     let connection = owner.as_deref().and_then(|owner| app.hub.connection(owner));
     let Some(connection) = connection else {
@@ -106,7 +110,7 @@ pub(crate) async fn answer_batch(
         });
     };
     let patience = app.settings.timing.verdict;
-    let task = app.tasks.spawn(forward_batch(Arc::clone(&app), connection, rows));
+    let task = app.tasks.spawn(forward_batch(Arc::clone(&app), connection, asks, rows));
     match tokio::time::timeout(patience, task).await {
         Ok(Ok(verdict)) => verdict,
         Ok(Err(error)) => Err(Failure::internal("the batch could not be forwarded", &error)),
@@ -173,8 +177,12 @@ impl Forwarded {
 
     async fn send(&self, connection: &Connection) -> Result<Reply, Lost> {
         match self {
-            Self::Elicitation(respond) => connection.request(action::RESPOND, respond).await,
-            Self::Permission(respond) => connection.request(action::RESPOND_PERMISSION, respond).await,
+            Self::Elicitation(respond) => {
+                connection.submit(action::RESPOND, respond, &respond.submission_id).await
+            }
+            Self::Permission(respond) => {
+                connection.submit(action::RESPOND_PERMISSION, respond, &respond.submission_id).await
+            }
         }
     }
 }
@@ -205,16 +213,18 @@ async fn word(
 async fn forward(
     app: App,
     connection: Arc<Connection>,
+    ask: Ask,
     new: NewSubmission,
     frame: Forwarded,
 ) -> Result<Ask, Failure> {
     connection.forwarding(&new.id);
     let outcome = async {
-        app.store.submit(app.now(), std::slice::from_ref(&new)).await?;
+        let open = app.store.submit(app.now(), std::slice::from_ref(&new)).await?;
         app.metrics.submitted();
         tracing::info!(ask.id = new.ask, submission.id = new.id, by = new.by, "a submission is forwarded");
         let sent = word(&app, &connection, frame.send(&connection));
-        let (reply, ()) = tokio::join!(sent, tell_sent(&app, std::slice::from_ref(&new)));
+        // The frame first: somebody waits for it.
+        let (reply, ()) = tokio::join!(sent, async { tell_sent(&app, [ask], &open) });
         match reply {
             Ok(reply) => judged(&app, &connection.instance, &new, reply).await,
             Err(lost) => without_verdict(&app, &new, lost).await,
@@ -228,6 +238,7 @@ async fn forward(
 async fn forward_batch(
     app: App,
     connection: Arc<Connection>,
+    asks: Vec<Ask>,
     rows: Vec<(NewSubmission, Respond)>,
 ) -> Result<Vec<Ask>, Failure> {
     let (news, submissions): (Vec<NewSubmission>, Vec<Respond>) = rows.into_iter().unzip();
@@ -235,16 +246,16 @@ async fn forward_batch(
         connection.forwarding(&new.id);
     }
     let outcome = async {
-        app.store.submit(app.now(), &news).await?;
+        let open = app.store.submit(app.now(), &news).await?;
         let frame = RespondBatch { submissions };
         let sent = word(&app, &connection, connection.request(action::RESPOND_BATCH, &frame));
-        let (reply, ()) = tokio::join!(sent, tell_sent(&app, &news));
+        let (reply, ()) = tokio::join!(sent, async { tell_sent(&app, asks, &open) });
         let (verdict, failure) = match reply {
             Ok(Reply { error: None, .. }) => {
                 let mut asks = Vec::new();
                 for new in &news {
                     app.metrics.submitted();
-                    asks.push(delivered(&app, &new.id).await?);
+                    asks.push(delivered(&app, &new.id, &new.delivered(app.now().wall)).await?);
                 }
                 return Ok(asks);
             }
@@ -274,13 +285,9 @@ async fn forward_batch(
     outcome
 }
 
-/// Tells that answers are on their way, for asks that have not ended.
-async fn tell_sent(app: &Inbox, news: &[NewSubmission]) {
-    for new in news {
-        if let Ok(Some((ask, instance))) = app.store.ask(&new.ask).await
-            && ask.state == AskState::Sent
-        {
-            app.tell_updated(&app.shown(ask, &instance));
-        }
+/// Tells that answers are on their way, for asks that had not ended when the answers were committed.
+fn tell_sent(app: &Inbox, asks: impl IntoIterator<Item = Ask>, open: &[bool]) {
+    for (ask, _) in asks.into_iter().zip(open).filter(|(_, open)| **open) {
+        app.tell_updated(&Ask { state: AskState::Sent, ..ask });
     }
 }

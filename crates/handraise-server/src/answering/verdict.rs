@@ -27,7 +27,9 @@ pub(super) async fn judged(
     reply: Reply,
 ) -> Result<Ask, Failure> {
     let Reply { payload, error } = reply;
-    let Some(error) = error else { return delivered(app, &new.id).await };
+    let Some(error) = error else {
+        return delivered(app, &new.id, &new.delivered(app.now().wall)).await;
+    };
     match error.code {
         ErrorCode::NotFound => {
             let ended = payload.and_then(|payload| serde_json::from_str::<Ended>(payload.get()).ok());
@@ -57,10 +59,8 @@ pub(super) async fn judged(
     }
 }
 
-pub(super) async fn delivered(app: &App, submission: &str) -> Result<Ask, Failure> {
-    let stored = app.store.submission(submission).await?;
-    let ending = stored.map(|stored| Ending::delivered(&stored, app.now().wall));
-    match resolve(app, submission, Verdict::Delivered, ending.as_ref()).await? {
+pub(super) async fn delivered(app: &App, submission: &str, ending: &Ending) -> Result<Ask, Failure> {
+    match resolve(app, submission, Verdict::Delivered, Some(ending)).await? {
         Some(ask) => Ok(ask),
         None => Err(Failure::not_found("submission", submission)),
     }
@@ -83,7 +83,7 @@ async fn not_found(
     } else {
         let ending = withdrawn(app, "unknown_to_holder");
         if let Settled::Now(ended) = app.store.settle(ask, Some(instance), &ending).await? {
-            app.tell_settled(&app.shown(*ended, instance)).await;
+            app.tell_settled(&app.shown(*ended, instance));
         }
     }
     match app.store.ask(ask).await? {
@@ -103,7 +103,7 @@ pub(super) async fn resolve(
     let Some(Replied { ask, instance, settled_now }) = replied else { return Ok(None) };
     let ask = app.shown(ask, &instance);
     if settled_now {
-        app.tell_settled(&ask).await;
+        app.tell_settled(&ask);
     } else if ask.state == AskState::Open {
         app.tell_updated(&ask);
     }
@@ -192,7 +192,7 @@ pub(crate) async fn settle_by_holder(
     };
     let settled = app.store.settle_by(now, &said.pending_id, instance, &ending).await?;
     if let Settled::Now(ask) = &settled {
-        app.tell_settled(&app.shown((**ask).clone(), instance)).await;
+        app.tell_settled(&app.shown((**ask).clone(), instance));
     }
     Ok(settled)
 }
@@ -238,7 +238,7 @@ async fn verdict_came(
     tracing::info!(ask.id = submission.ask, submission.id, ?code, "a verdict came after a lost stream");
     match code {
         None => {
-            delivered(app, &submission.id).await?;
+            delivered(app, &submission.id, &Ending::delivered(submission, app.now().wall)).await?;
         }
         Some(ErrorCode::NotFound) => {
             let ended = payload.and_then(|payload| serde_json::from_str::<Ended>(payload.get()).ok());

@@ -1,5 +1,6 @@
 //! One connection of a holder, from its hello to its loss (acp.md, "Holder stream"; S9).
 
+mod rate;
 mod talk;
 
 use std::{sync::Arc, time::Duration};
@@ -198,7 +199,15 @@ async fn greet(
             End::Refused(refusal(ErrorCode::Internal, "no secret could be made"))
         })?;
         let instance = ids::mint();
-        app.store.add_instance(&instance, &hex(&hash(&secret)), said).await?;
+        let bounds = app.settings.bounds();
+        if !app.store.add_instance(&instance, &hex(&hash(&secret)), said, &bounds).await? {
+            app.metrics.refused(Refused::TokenInstances);
+            let message = format!(
+                "{} holders of this token are kept, the most there may be; they are forgotten a week after they left",
+                bounds.token_instances
+            );
+            return Err(End::Refused(refusal(ErrorCode::LimitExceeded, message)));
+        }
         fresh_secret = Some(secret);
         instance
     };

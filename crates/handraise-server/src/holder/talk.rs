@@ -15,9 +15,9 @@ use handraise_core::{
     AskId,
     form::{MAX_CHOICES, MAX_PROPERTIES},
 };
-use handraise_store::{Announced, Announcement, Appended, Settled, StoreError};
+use handraise_store::{Announced, Announcement, Appended, Claim, Full, Settled, StoreError};
 
-use super::{End, cut, payload, read, short};
+use super::{End, cut, payload, rate::Rate, read, short};
 use crate::{
     agents, answering,
     hub::{Connection, Reply, Slot, refusal},
@@ -31,7 +31,7 @@ const LONGEST_ID: usize = 64;
 const LONGEST_PATH: usize = 4_096;
 /// Largest content of one ask, in bytes of JSON: what a form's schema and message may have (form.md), written out. A
 /// page has to show it whole, and the first page of asks goes to every stream (S37).
-const LARGEST_ASK: u64 = 2 * 1024 * 1024;
+const LARGEST_ASK: usize = 2 * 1024 * 1024;
 /// Most ids that one snapshot may name. A holder has far fewer asks, and settlements that it still tells of (S37).
 const MOST_NAMED: usize = 100_000;
 
@@ -64,13 +64,14 @@ pub(super) struct Talk<'a> {
     connection: &'a Arc<Connection>,
     slot: &'a Slot,
     snapshot: Option<Snapshot>,
-    /// At most this many asks and bytes are open; counted anew when it comes to the limit.
-    held: Option<(u64, u64)>,
+    rate: Rate,
 }
 
 impl<'a> Talk<'a> {
-    pub(super) const fn new(app: &'a App, connection: &'a Arc<Connection>, slot: &'a Slot) -> Self {
-        Self { app, connection, slot, snapshot: None, held: None }
+    pub(super) fn new(app: &'a App, connection: &'a Arc<Connection>, slot: &'a Slot) -> Self {
+        let limits = app.settings.limits;
+        let rate = Rate::new(limits.open_asks, limits.asks_per_second, app.now().boot.as_millis());
+        Self { app, connection, slot, snapshot: None, rate }
     }
 
     pub(super) async fn listen(&mut self, stream: &mut SplitStream<WebSocket>, silence: Duration) -> End {
@@ -188,7 +189,7 @@ impl<'a> Talk<'a> {
             let ending = answering::withdrawn(self.app, "not_in_snapshot");
             let owner = Some(self.connection.instance.as_str());
             if let Settled::Now(ask) = self.app.store.settle(&id, owner, &ending).await? {
-                self.app.tell_settled(&self.app.shown(*ask, &self.connection.instance)).await;
+                self.app.tell_settled(&self.app.shown(*ask, &self.connection.instance));
             }
         }
         if self.connection.epoch > 1 {
@@ -205,6 +206,12 @@ impl<'a> Talk<'a> {
         if let Some(snapshot) = &mut self.snapshot {
             snapshot.name([ask.id.as_str()])?;
         }
+        if !self.rate.take(self.app.now().boot.as_millis()) {
+            self.app.metrics.refused(Refused::HolderRate);
+            let most = self.app.settings.limits.asks_per_second;
+            let message = format!("asks come faster than {most} a second");
+            return Err(refusal(ErrorCode::LimitExceeded, message).into());
+        }
         self.announce(&ask).await
     }
 
@@ -216,7 +223,7 @@ impl<'a> Talk<'a> {
         if ask.content.session_id.as_ref().is_some_and(|id| AskId::new(id.as_str()).is_err()) {
             return Err(refusal(ErrorCode::BadRequest, "an ask's session_id is no id").into());
         }
-        self.check_limits(ask).await?;
+        self.check_size(ask)?;
         let mut shortened = ask.clone();
         if let Some(client) = &mut shortened.client {
             client.name = short(&client.name).to_owned();
@@ -231,10 +238,10 @@ impl<'a> Talk<'a> {
             ask: &shortened,
             digest: &digest,
         };
-        match app.store.announce(app.now(), &new).await? {
+        match app.store.announce(app.now(), &new, &app.settings.bounds()).await? {
             Announced::Opened { ask, message } => {
                 tracing::info!(ask.id = ask.id, ask.source = ask.content.source.as_str(), "an ask opened");
-                app.tell_opened(&ask, message.as_deref()).await;
+                app.tell_opened(&ask, message.as_deref());
                 Ok(())
             }
             Announced::Known(changed) => {
@@ -267,48 +274,76 @@ impl<'a> Talk<'a> {
                     holder.instance = connection.instance,
                     "an open ask was announced with other content"
                 );
-                app.tell_settled(&app.shown(*ask, &connection.instance)).await;
+                app.tell_settled(&app.shown(*ask, &connection.instance));
                 let message = "this ask was open with other content; it is withdrawn";
                 Err(refusal(ErrorCode::ContentChanged, message).into())
             }
             Announced::NotOwner => Err(self.not_owner(&ask.id)),
+            Announced::Full(full) => Err(self.full(full)),
         }
     }
 
-    /// Whether the holder may have one more ask open. Counting rows for every ask would cost more with every ask, so
-    /// an upper bound is kept and only counted anew when it comes to the limit.
-    async fn check_limits(&mut self, ask: &AnnouncedAsk) -> Result<(), Said> {
-        let limits = self.app.settings.limits;
-        let bytes = serde_json::to_vec(&ask.content).map_or(0, |text| text.len());
-        let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
+    /// Whether the ask is as small as a form may be.
+    fn check_size(&self, ask: &AnnouncedAsk) -> Result<(), ErrorBody> {
         let questions = &ask.content.questions;
-        if bytes > LARGEST_ASK
-            || questions.len() > MAX_PROPERTIES
+        let is_large = questions.len() > MAX_PROPERTIES
             || questions.iter().any(|question| question.choices.len() > MAX_CHOICES)
-        {
-            self.app.metrics.refused(Refused::HolderAsks);
-            let message = format!(
-                "an ask has at most {LARGEST_ASK} bytes, {MAX_PROPERTIES} questions and {MAX_CHOICES} choices each"
-            );
-            return Err(refusal(ErrorCode::LimitExceeded, message).into());
+            || serde_json::to_vec(&ask.content).map_or(0, |text| text.len()) > LARGEST_ASK;
+        if !is_large {
+            return Ok(());
         }
-        let fits = |(asks, held): (u64, u64)| {
-            asks < u64::from(limits.open_asks) && held.saturating_add(bytes) <= limits.open_bytes
+        self.app.metrics.refused(Refused::HolderAsks);
+        let message = format!(
+            "an ask has at most {LARGEST_ASK} bytes, {MAX_PROPERTIES} questions and {MAX_CHOICES} choices each"
+        );
+        Err(refusal(ErrorCode::LimitExceeded, message))
+    }
+
+    /// This holder, or all that come with its token, have as much in here as they may have (S37).
+    fn full(&self, full: Full) -> Said {
+        let bounds = self.app.settings.bounds();
+        let (counter, message) = match full {
+            Full::OpenAsks => (
+                Refused::HolderAsks,
+                format!("this holder has {} asks open, the most it may", bounds.open_asks),
+            ),
+            Full::OpenBytes => (
+                Refused::HolderAsks,
+                format!("this holder's open asks would have more than {} bytes", bounds.open_bytes),
+            ),
+            Full::SessionOpenAsks => (
+                Refused::HolderAsks,
+                format!("this session has {} asks open, the most it may", bounds.session_open_asks),
+            ),
+            Full::TokenOpenAsks => (
+                Refused::TokenAsks,
+                format!(
+                    "holders with this token have {} asks open, the most they may",
+                    bounds.token_open_asks
+                ),
+            ),
+            Full::TokenAsks => (
+                Refused::TokenAsks,
+                format!("{} asks of this token are kept, the most there may be", bounds.token_asks),
+            ),
+            Full::TokenBytes => (
+                Refused::TokenBytes,
+                format!(
+                    "asks and transcripts of this token would have more than {} bytes",
+                    bounds.token_bytes
+                ),
+            ),
+            Full::TokenSessions => (
+                Refused::TokenSessions,
+                format!("{} sessions of this token are kept, the most there may be", bounds.token_sessions),
+            ),
+            Full::TokenInstances => (
+                Refused::TokenInstances,
+                format!("{} holders of this token are kept, the most there may be", bounds.token_instances),
+            ),
         };
-        let mut held = match self.held {
-            Some(held) if fits(held) => held,
-            _ => self.app.store.held_by(&self.connection.instance).await?,
-        };
-        // One that is known is not one more.
-        if !fits(held) && self.app.store.ask(&ask.id).await?.is_none() {
-            self.app.metrics.refused(Refused::HolderAsks);
-            let message =
-                format!("this holder has {} asks of {} bytes open, the most it may have", held.0, held.1);
-            return Err(refusal(ErrorCode::LimitExceeded, message).into());
-        }
-        held = (held.0 + 1, held.1.saturating_add(bytes));
-        self.held = Some(held);
-        Ok(())
+        self.app.metrics.refused(counter);
+        refusal(ErrorCode::LimitExceeded, message).into()
     }
 
     fn not_owner(&self, what: &str) -> Said {
@@ -332,6 +367,10 @@ impl<'a> Talk<'a> {
     }
 
     async fn note_settled(&self, ended: &AskSettled) -> Result<(), Said> {
+        if let Some(winner) = &ended.submission_id {
+            // Most often its response came a moment ago, and is being written.
+            self.connection.settled_by(winner).await;
+        }
         match answering::settle_by_holder(self.app, &self.connection.instance, ended).await? {
             // An ask that the inbox never heard of ended before it could be announced: there is nothing to show.
             Settled::Now(_) | Settled::Already(_) | Settled::Unknown => Ok(()),
@@ -350,10 +389,13 @@ impl<'a> Talk<'a> {
         said.stop_reason = said.stop_reason.as_deref().map(|reason| short(reason).to_owned());
         let (app, connection) = (self.app, self.connection);
         let name = &connection.grant.token.name;
-        if !app.store.update_session(app.now(), &connection.instance, name, &said).await? {
-            return Err(self.not_owner(&said.session_id));
+        let bounds = app.settings.bounds();
+        match app.store.update_session(app.now(), &connection.instance, name, &said, &bounds).await? {
+            Claim::Ours => {}
+            Claim::NotOwner => return Err(self.not_owner(&said.session_id)),
+            Claim::Full => return Err(self.full(Full::TokenSessions)),
         }
-        app.tell_session(Some(&said.session_id)).await;
+        app.tell_session(Some(&said.session_id));
         agents::session_is_there(app, connection, &said.session_id);
         Ok(())
     }
@@ -371,6 +413,7 @@ impl<'a> Talk<'a> {
         match self.app.append(&self.connection.instance, &message).await? {
             Appended::New(_) | Appended::Known => Ok(()),
             Appended::NotOwner => Err(self.not_owner(&message.session_id)),
+            Appended::Full => Err(self.full(Full::TokenBytes)),
         }
     }
 }

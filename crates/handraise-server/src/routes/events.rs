@@ -21,11 +21,12 @@ use tokio::{
 use super::{asks, sessions};
 use crate::{
     access::Grant,
-    events::{Entered, START_AGAIN, coalesce, write},
+    events::{Crowded, Entered, START_AGAIN, coalesce, write},
     extract::Viewer,
     failure::Failure,
     inbox::App,
     metrics::Refused,
+    settings::Caps,
 };
 
 /// Asks in a snapshot.
@@ -60,11 +61,21 @@ pub(crate) async fn stream(
     Viewer(caller): Viewer,
     headers: HeaderMap,
 ) -> Result<Response, Failure> {
-    let most = app.settings.caps.event_streams;
-    let Some(entered) = app.events.enter(most) else {
-        app.metrics.refused(Refused::EventStreams);
-        let message = format!("{most} event streams are open already; close a page");
-        return Err(Failure::too_many(ErrorCode::LimitExceeded, message));
+    let Caps { event_streams: most, token_event_streams: share, .. } = app.settings.caps;
+    let entered = match app.events.enter(&app.access.origin(&caller.grant), most, share) {
+        Ok(entered) => entered,
+        Err(Crowded::All) => {
+            app.metrics.refused(Refused::EventStreams);
+            let message = format!("{most} event streams are open already; close a page");
+            return Err(Failure::too_many(ErrorCode::LimitExceeded, message));
+        }
+        Err(Crowded::Token) => {
+            app.metrics.refused(Refused::TokenEventStreams);
+            let message = format!(
+                "{share} event streams of this token and its pages are open already; close one, or use another token"
+            );
+            return Err(Failure::too_many(ErrorCode::LimitExceeded, message));
+        }
     };
     let cursor =
         headers.get("last-event-id").and_then(|id| id.to_str().ok()).and_then(|id| id.trim().parse().ok());

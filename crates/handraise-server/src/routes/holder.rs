@@ -1,12 +1,15 @@
 //! `GET /holder`: the holder stream (acp.md).
 
+use std::sync::Arc;
+
 use axum::{
+    Extension,
     extract::{State, ws::WebSocketUpgrade, ws::rejection::WebSocketUpgradeRejection},
     response::Response,
 };
 use handraise_api::{error::ErrorResponse, frame::MAX_FRAME_BYTES};
 
-use crate::{extract::Holder, failure::Failure, holder, inbox::App};
+use crate::{door::Place, extract::Holder, failure::Failure, holder, inbox::App};
 
 /// Attaches a holder by WebSocket.
 #[utoipa::path(
@@ -24,6 +27,7 @@ use crate::{extract::Holder, failure::Failure, holder, inbox::App};
 pub(crate) async fn attach(
     State(app): State<App>,
     Holder(caller): Holder,
+    place: Option<Extension<Arc<Place>>>,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Result<Response, Failure> {
     let upgrade = upgrade.map_err(|error| Failure::bad_request(error.body_text()))?;
@@ -31,6 +35,11 @@ pub(crate) async fn attach(
     Ok(upgrade.max_message_size(MAX_FRAME_BYTES).max_frame_size(MAX_FRAME_BYTES).on_upgrade(
         move |socket| async move {
             let served = tasks.spawn(holder::serve(app, caller.grant, socket));
+            let served = async move {
+                // It is a connection for as long as it is open, whatever it speaks.
+                let _place = place;
+                served.await
+            };
             if let Err(error) = served.await {
                 tracing::error!(%error, "a holder's connection failed");
             }

@@ -5,6 +5,8 @@ mod access;
 #[cfg(test)]
 mod answers;
 #[cfg(test)]
+mod bounds;
+#[cfg(test)]
 mod contract;
 #[cfg(test)]
 mod holders;

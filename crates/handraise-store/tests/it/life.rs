@@ -8,8 +8,8 @@ use handraise_api::{
     words::{AskState, Outcome, Provenance, Source},
 };
 use handraise_store::{
-    Announced, Appended, Ending, Filter, Hello, NewSubmission, NewToken, NoticeKind, Retention, Settled,
-    Verdict,
+    Announced, Appended, Bounds, Claim, Ending, Filter, Hello, NewSubmission, NewToken, NoticeKind,
+    Retention, Settled, Verdict,
 };
 use jiff::{SignedDuration, Timestamp};
 
@@ -251,11 +251,12 @@ async fn f9_one_notification_per_ask_and_one_withdrawal() {
     announce(&store, at(1), "i", &ask("a", Some(59_000))).await;
     store.settle("a", None, &ending(at(2), Outcome::Timeout, None)).await.unwrap();
     store.settle("a", None, &ending(at(3), Outcome::Timeout, None)).await.unwrap();
-    let notices = store.notices(10).await.unwrap();
-    let shown: Vec<_> = notices.iter().map(|notice| (notice.kind, notice.ask.as_str())).collect();
+    let notices = store.notices(0, 10).await.unwrap();
+    let shown: Vec<_> = notices.iter().map(|notice| (notice.kind, notice.ask.id.as_str())).collect();
     assert_eq!(shown, [(NoticeKind::Requested, "a"), (NoticeKind::Withdrawn, "a")]);
+    assert_eq!(store.notices(notices[0].id, 10).await.unwrap(), notices[1..]);
     store.sent(notices[0].id).await.unwrap();
-    assert_eq!(store.notices(10).await.unwrap(), notices[1..]);
+    assert_eq!(store.notices(0, 10).await.unwrap(), notices[1..]);
 }
 
 fn updated(session: &str, state: SessionState) -> SessionUpdated {
@@ -273,7 +274,10 @@ fn updated(session: &str, state: SessionState) -> SessionUpdated {
 async fn ac08_an_opened_ask_is_a_transcript_entry_and_the_sessions_pending_action() {
     let Rig { store, dir: _dir, .. } = rig().await;
     instance(&store, "i").await;
-    store.update_session(at(0), "i", "laptop", &updated("one", SessionState::Running)).await.unwrap();
+    store
+        .update_session(at(0), "i", "laptop", &updated("one", SessionState::Running), &Bounds::NONE)
+        .await
+        .unwrap();
     let mut asked = ask("a", None);
     asked.content = content(Some("one"), Source::Elicitation, "Pick");
     let opened = announce(&store, at(1), "i", &asked).await;
@@ -308,16 +312,19 @@ async fn s9_a_session_belongs_to_one_instance() {
     let Rig { store, dir: _dir, .. } = rig().await;
     instance(&store, "i").await;
     instance(&store, "other").await;
-    assert!(store.update_session(at(0), "i", "laptop", &updated("one", SessionState::Idle)).await.unwrap());
-    let foreign = store.update_session(at(1), "other", "x", &updated("one", SessionState::Ended)).await;
-    assert!(!foreign.unwrap());
+    let ours =
+        store.update_session(at(0), "i", "laptop", &updated("one", SessionState::Idle), &Bounds::NONE).await;
+    assert_eq!(ours.unwrap(), Claim::Ours);
+    let foreign =
+        store.update_session(at(1), "other", "x", &updated("one", SessionState::Ended), &Bounds::NONE).await;
+    assert_eq!(foreign.unwrap(), Claim::NotOwner);
     let mut asked = ask("a", None);
     asked.content = content(Some("one"), Source::Elicitation, "Pick");
     assert_eq!(announce(&store, at(1), "other", &asked).await, Announced::NotOwner);
     let (session, owner) = store.session("one").await.unwrap().unwrap();
     assert_eq!((session.state, owner.as_deref()), (SessionState::Idle, Some("i")));
     assert_eq!(
-        store.append_message(at(1), "other", &entry("one", 1, "x")).await.unwrap(),
+        store.append_message(at(1), "other", &entry("one", 1, "x"), &Bounds::NONE).await.unwrap(),
         Appended::NotOwner
     );
 }
@@ -340,12 +347,18 @@ fn entry(session: &str, seq: u64, text: &str) -> Message {
 async fn a_transcript_entry_sent_again_is_known() {
     let Rig { store, dir: _dir, .. } = rig().await;
     instance(&store, "i").await;
-    store.update_session(at(0), "i", "laptop", &updated("one", SessionState::Running)).await.unwrap();
+    store
+        .update_session(at(0), "i", "laptop", &updated("one", SessionState::Running), &Bounds::NONE)
+        .await
+        .unwrap();
     for (seq, text) in [(0, "first"), (1, "second")] {
-        let new = store.append_message(at(1), "i", &entry("one", seq, text)).await.unwrap();
+        let new = store.append_message(at(1), "i", &entry("one", seq, text), &Bounds::NONE).await.unwrap();
         assert!(matches!(new, Appended::New(_)), "{new:?}");
     }
-    assert_eq!(store.append_message(at(1), "i", &entry("one", 1, "second")).await.unwrap(), Appended::Known);
+    assert_eq!(
+        store.append_message(at(1), "i", &entry("one", 1, "second"), &Bounds::NONE).await.unwrap(),
+        Appended::Known
+    );
     let texts: Vec<_> =
         store.messages("one", 0, 10).await.unwrap().into_iter().map(|m| (m.seq, m.text)).collect();
     assert_eq!(texts, [(1, "first".to_owned()), (2, "second".to_owned())]);
@@ -356,10 +369,13 @@ async fn a_transcript_entry_sent_again_is_known() {
 async fn a_transcript_over_16_mib_loses_its_oldest_entries() {
     let Rig { store, dir: _dir, .. } = rig().await;
     instance(&store, "i").await;
-    store.update_session(at(0), "i", "laptop", &updated("one", SessionState::Running)).await.unwrap();
+    store
+        .update_session(at(0), "i", "laptop", &updated("one", SessionState::Running), &Bounds::NONE)
+        .await
+        .unwrap();
     let long = "x".repeat(1024 * 1024);
     for seq in 0..20 {
-        store.append_message(at(1), "i", &entry("one", seq, &long)).await.unwrap();
+        store.append_message(at(1), "i", &entry("one", seq, &long), &Bounds::NONE).await.unwrap();
     }
     let kept = store.messages("one", 0, 100).await.unwrap();
     let bytes: usize = kept.iter().map(|message| message.text.len()).sum();
@@ -376,8 +392,11 @@ async fn age_prunes_settled_asks_and_idle_transcripts_and_nothing_else() {
     store.submit(at(1), &[submission("s", "old")]).await.unwrap();
     store.settle("old", None, &ending(at(10), Outcome::Timeout, None)).await.unwrap();
     store.settle("young", None, &ending(at(5_000), Outcome::Timeout, None)).await.unwrap();
-    store.update_session(at(0), "i", "laptop", &updated("idle", SessionState::Ended)).await.unwrap();
-    store.append_message(at(0), "i", &entry("idle", 0, "bye")).await.unwrap();
+    store
+        .update_session(at(0), "i", "laptop", &updated("idle", SessionState::Ended), &Bounds::NONE)
+        .await
+        .unwrap();
+    store.append_message(at(0), "i", &entry("idle", 0, "bye"), &Bounds::NONE).await.unwrap();
     let keep = Retention {
         asks: SignedDuration::from_secs(1_000),
         transcripts: SignedDuration::from_secs(1_000),

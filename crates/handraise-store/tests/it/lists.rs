@@ -130,11 +130,12 @@ async fn list_statements_use_their_indexes() {
         }
         for line in plan.lines() {
             let scans = line.starts_with("SCAN") && !line.contains("INDEX");
-            let small = ["holders", "h", "picked", "CONSTANT ROW", "e"].iter().any(|name| {
-                line.split_whitespace()
-                    .nth(1)
-                    .is_some_and(|table| name.split_whitespace().next() == Some(table))
-            });
+            let small =
+                ["holders", "h", "taken", "(subquery", "picked", "CONSTANT ROW", "e"].iter().any(|name| {
+                    line.split_whitespace()
+                        .nth(1)
+                        .is_some_and(|table| name.split_whitespace().next() == table.split('-').next())
+                });
             assert!(!scans || small, "{name} reads a table from end to end:\n{plan}");
         }
     }

@@ -193,7 +193,7 @@ async fn run(steps: Vec<Step>) {
             assert_eq!(ending, known.ended, "a{id} after step {n}");
         }
     }
-    let notices = store.notices(100).await.unwrap();
+    let notices = store.notices(0, 100).await.unwrap();
     let count = |kind| notices.iter().filter(|notice| notice.kind == kind).count();
     assert_eq!(count(NoticeKind::Requested), model.asks.len());
     assert_eq!(count(NoticeKind::Withdrawn), model.asks.values().filter(|ask| ask.ended.is_some()).count());

@@ -8,7 +8,7 @@ use handraise_api::{
     words::{HolderKind, Kind, Mode, OnDeadline, Outcome, Provenance, Rail, Source, WireAction},
 };
 use handraise_core::Moment;
-use handraise_store::{Announced, Announcement, Ending, Hello, NewSubmission, Now, Store};
+use handraise_store::{Announced, Announcement, Bounds, Ending, Hello, NewSubmission, Now, Store};
 use jiff::{SignedDuration, Timestamp};
 use tempfile::TempDir;
 
@@ -81,12 +81,12 @@ pub(crate) async fn announce(store: &Store, now: Now, instance: &str, ask: &Anno
     let digest = ask.content.digest();
     let new =
         Announcement { instance, kind: HolderKind::Agent, holder_token: "laptop", ask, digest: &digest };
-    store.announce(now, &new).await.unwrap()
+    store.announce(now, &new, &Bounds::NONE).await.unwrap()
 }
 
 pub(crate) async fn instance(store: &Store, id: &str) {
     let hello = Hello { token: "token", kind: HolderKind::Agent, version: "0", host: "host" };
-    store.add_instance(id, "hash", hello).await.unwrap();
+    assert!(store.add_instance(id, "hash", hello, &Bounds::NONE).await.unwrap());
 }
 
 pub(crate) fn submission(id: &str, ask: &str) -> NewSubmission {
