@@ -98,8 +98,7 @@ pub(crate) async fn answer_batch(
         }
         let respond = respond(&new, request);
         rows.push((new, respond));
-        settled =
-            settled.or_else(|| ask.settlement.clone().map(|settlement| (ask.id.clone(), settlement)));
+        settled = settled.or_else(|| ask.settlement.clone().map(|settlement| (ask.id.clone(), settlement)));
         asks.push(app.shown(ask, &instance));
     }
     let connection = owner.as_deref().and_then(|owner| app.hub.connection(owner));
