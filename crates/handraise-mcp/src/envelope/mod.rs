@@ -38,6 +38,14 @@
 //! - When the client's input ends, its open questions are withdrawn and the calls end with their refusals: a client that
 //!   wrote its calls and closed its side still reads their answers.
 //! - When the upstream dies, also a call whose question is open ends with the error: what was refused cannot run again.
+//! - Arguments that cannot be bound (S4) are not asked about in either era: the same call is the same question.
+//! - `-32600` answers every frame of a client that is not let through, also one that is no JSON.
+//! - A request of the push era that carries a `requestState` is refused: no session of that era was given one.
+//! - A modern retry runs under its own id; a private id is for a call that the upstream has answered already.
+//! - With a `candidates_tool`, an accepted retry first asks the upstream for the candidates of now, as the same client, for
+//!   at most the ask's timeout; the chosen one must be among them, unchanged.
+//! - A late cancellation goes on to the upstream as it would without us.
+//! - `input_required` in a legacy session becomes an error: nobody there can answer it.
 //! - A second request under an open id is forwarded, and neither is asked about; under the id of a call that is asked
 //!   about or runs again it is refused.
 

@@ -118,7 +118,7 @@ impl Envelope {
                 return Route::Forward;
             }
         };
-        let requests = input_requests(&subject.ambiguity, &subject.tool);
+        let requests = input_requests(&subject.ambiguity, &subject.visible_tool());
         let result = format!(
             "{{\"resultType\":\"input_required\",\"inputRequests\":{requests},\"requestState\":{}}}",
             quoted(&state)

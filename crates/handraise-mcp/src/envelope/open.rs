@@ -11,6 +11,7 @@ use crate::envelope::mrtr::Retry;
 use crate::envelope::process::{Process, Reserved};
 use crate::envelope::refused::Subject;
 use crate::frame::{ClientFrame, Id, Quoted, RequestId, Scanner, member_at, member_named};
+use crate::record::MAX_NAME_BYTES;
 use crate::refusal::{Rule, Rules};
 use crate::seal::Offered;
 
@@ -170,7 +171,9 @@ impl Unkept {
     pub(super) fn new(frame: &ClientFrame<'_>, party: Party, rules: &Rules) -> Self {
         let arguments = rules.iter().map(|rule| rule.argument());
         let carried = arguments.filter(|argument| carries(frame, argument)).map(str::to_owned).collect();
-        Self { tool: tool(frame), party, carried }
+        let mut tool = tool(frame);
+        tool.truncate(tool.floor_char_boundary(MAX_NAME_BYTES));
+        Self { tool, party, carried }
     }
 
     pub(super) fn carries(&self, argument: &str) -> bool {

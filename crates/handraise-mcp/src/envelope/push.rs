@@ -37,7 +37,7 @@ impl Envelope {
             return Route::Forward;
         };
         let dialect = FormDialect::of_version(subject.party.version.as_deref().unwrap_or_default());
-        let params = elicitation_params(&subject.ambiguity, &subject.tool, dialect);
+        let params = elicitation_params(&subject.ambiguity, &subject.visible_tool(), dialect);
         let ask = self.ids.ask();
         let request = reply::request(&quoted(&ask), "elicitation/create", &params);
         out.push(Out::ToClient { for_call: Some(id.clone()), frame: request });

@@ -10,6 +10,10 @@ use crate::envelope::{Envelope, Out, Route, is_question, unasked_question};
 use crate::frame::{ClientFrame, ServerFrame};
 use crate::record::Record;
 use crate::refusal::Ambiguity;
+use crate::visible;
+
+/// The longest name of a tool that a question names, in bytes.
+const LONGEST_TOOL: usize = 1024;
 
 /// What a refusal's question would be about.
 #[derive(Debug)]
@@ -42,6 +46,11 @@ impl Subject {
             protocol_version: self.party.version.clone(),
             reason,
         })
+    }
+
+    /// The tool's name as a human reads it: what does something else than appear is made visible (S26).
+    pub(super) fn visible_tool(&self) -> String {
+        visible::text(&self.tool)
     }
 
     /// A record that the refusal passed without a question.
@@ -134,6 +143,9 @@ impl Envelope {
         }
         if call.upstream_asks != self.upstream_asks {
             return Err(Bar::not_offered(Some("server-asked")));
+        }
+        if subject.tool.len() > LONGEST_TOOL {
+            return Err(Bar::not_offered(Some("tool-name-too-long")));
         }
         let argument = subject.ambiguity.rule.argument();
         let arguments = arguments.filter(|arguments| *arguments != "null").unwrap_or("{}");

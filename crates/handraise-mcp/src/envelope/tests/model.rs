@@ -305,7 +305,7 @@ fn sorted(delivered: &mut Vec<String>) -> Vec<String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1500))]
+    #![proptest_config(ProptestConfig::with_cases(600))]
 
     #[test]
     fn the_envelope_does_what_the_model_says(steps in steps()) {

@@ -206,6 +206,22 @@ fn a_question_is_spelled_as_its_version_knows_it() {
 }
 
 #[test]
+fn s26_a_tools_name_does_nothing_but_appear_and_is_bounded() {
+    let named = |name: &str| call("1").replace("tapOn", name);
+    let mut world = World::push(&json!({}));
+    world.client_sends(&named("tap\\u202eOn\\u001b"));
+    world.upstream.clear();
+    world.upstream_sends(&response("1", REFUSAL));
+    let ask = value(&world.client_got());
+    assert_eq!(ask["params"]["message"], "Which device should tap\\u{202e}On\\u{1b} use?");
+    world.advance(Duration::from_secs(1));
+    answer(&mut world, &ask["id"].to_string(), &accept("A1B2"));
+    assert!(world.upstream_got().contains("\"tap\\u202eOn\\u001b\""), "what runs is what was called");
+    let mut world = World::push(&json!({}));
+    assert_eq!(passed(&mut world, &named(&"t".repeat(1025))), "not_offered system tool-name-too-long");
+}
+
+#[test]
 fn the_switch_is_read_for_every_call() {
     let mut world = World::push(&json!({}));
     world.process.set_elicitation(false);
