@@ -31,7 +31,6 @@ pub(super) struct Measured {
 pub(super) fn measure(binary: &Path, folder: &Path, asks: usize, answers: usize) -> anyhow::Result<Measured> {
     let up = Up::start(binary, folder)?;
     let token = token(binary, folder, "operator")?;
-    let mut connection = Connection::open(&up.url, &token)?;
     let start = clock::now();
     let (agent, mut reports) = start_agent(binary, folder, asks)?;
     wait_for_asks(&up, asks)?;
@@ -45,6 +44,8 @@ pub(super) fn measure(binary: &Path, folder: &Path, asks: usize, answers: usize)
         processor * 1e6 / count,
         mebibytes(up.memory()?)
     ));
+    // Not earlier: the inbox leaves a connection that says nothing after a few seconds.
+    let mut connection = Connection::open(&up.url, &token)?;
     lists::time(&mut connection, "open", &format!("beside {asks} open"))?;
     let mut baseline = Baseline::start(folder)?;
     let (mut through, mut bare) = (Samples::default(), Samples::default());
