@@ -80,12 +80,26 @@ impl Malformed {
     }
 }
 
-/// Methods whose params handraise reads, so that they must be read by every parser alike. `params` of others are
-/// nobody's business here.
-fn is_judged(method: &str) -> bool {
-    const METHODS: [&str; 5] =
-        ["initialize", "tools/call", "prompts/get", "resources/read", "notifications/cancelled"];
-    METHODS.contains(&method) || method.starts_with("tasks/")
+/// Whether a method is one of MCP's, so that a key which looks like another one cannot be what it seems. In the params of
+/// somebody's own methods `ID` may well be a key of its own.
+fn is_of_mcp(method: &str) -> bool {
+    const FAMILIES: [&str; 14] = [
+        "completion",
+        "elicitation",
+        "initialize",
+        "logging",
+        "notifications",
+        "ping",
+        "prompts",
+        "resources",
+        "roots",
+        "sampling",
+        "server",
+        "subscriptions",
+        "tasks",
+        "tools",
+    ];
+    FAMILIES.contains(&method.split('/').next().unwrap_or_default())
 }
 
 /// The longest id, in bytes: ids are kept for as long as their requests are open.
@@ -212,7 +226,7 @@ impl<'a> Reading<'a> {
         scanner.object(|scanner, key, _| {
             let name = Known::of(key);
             if let Some(problem) = problem_of(key, name, &mut seen) {
-                self.in_params.get_or_insert(problem);
+                self.note_in_params(problem);
             }
             let value = if name == Some(Known::Meta) && scanner.peek() == Some(b'{') {
                 self.meta(scanner)?
@@ -241,11 +255,19 @@ impl<'a> Reading<'a> {
         let mut seen = Seen::default();
         scanner.object(|scanner, key, _| {
             if !seen.note(key) {
-                self.in_params.get_or_insert(Problem::DuplicateKey);
+                self.note_in_params(Problem::DuplicateKey);
             }
             scanner.value().map(drop)
         })?;
         Ok(start..scanner.at())
+    }
+
+    /// A key twice is wrong in the params of every method, and outweighs what is wrong in some.
+    fn note_in_params(&mut self, problem: Problem) {
+        if problem == Problem::DuplicateKey {
+            self.in_params = Some(problem);
+        }
+        self.in_params.get_or_insert(problem);
     }
 
     /// What is wrong with a frame that is one object.
@@ -261,7 +283,7 @@ impl<'a> Reading<'a> {
         if method != "tools/call" && folds_to(method, "tools/call") {
             return Some(Problem::LookAlikeName);
         }
-        if is_judged(method) && self.in_params.is_some() {
+        if self.in_params == Some(Problem::DuplicateKey) || (is_of_mcp(method) && self.in_params.is_some()) {
             return self.in_params;
         }
         if method == "tools/call" {

@@ -88,7 +88,10 @@ fn s3_smuggled_calls_are_refused() {
             r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,"requestId":2}}"#,
             DuplicateKey,
         ),
+        (r#"{"jsonrpc":"2.0","id":7,"method":"vendor/x","params":{"a":1,"a":2}}"#, DuplicateKey),
+        (r#"{"jsonrpc":"2.0","id":7,"method":"vendor/x","params":{"Name":1,"a":1,"a":2}}"#, DuplicateKey),
         // Twins.
+        (r#"{"jsonrpc":"2.0","id":7,"method":"tools/list","params":{"_Meta":{}}}"#, LookAlike),
         (
             r#"{"jsonrpc":"2.0","id":7,"method":"ping","Method":"tools/call","params":{"name":"wipe"}}"#,
             LookAlike,
@@ -172,7 +175,7 @@ fn s3_bad_utf8_is_refused() {
 fn frames_that_every_parser_reads_alike_pass() {
     for text in [
         r#" {"jsonrpc":"2.0","id":7,"method":"tools\/call","params":{"name":"tap","arguments":{"a":1,"a":2,"Name":3}}} "#,
-        r#"{"id":1.50,"method":"vendor/x","params":{"Name":"x","Name":"y","id":1},"jsonrpc":"2.0","extra":{"ID":1}}"#,
+        r#"{"id":1.50,"method":"vendor/x","params":{"Name":"x","ID":"y","id":1},"jsonrpc":"2.0","extra":{"ID":1}}"#,
         r#"{"jsonrpc":"2.0","id":"7","result":{"action":"accept"}}"#,
         r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#,
         r#"{"jsonrpc":"2.0","id":7,"method":"tools/call"}"#,
