@@ -105,8 +105,11 @@ proptest! {
         frames in prop::collection::vec((any::<bool>(), frame(), 0..3000_u64), 1..50),
     ) {
         let mut world = World::push(&json!({"form": {}}));
-        let (mut ask, mut ours) = ("\"none\"".to_owned(), "\"none\"".to_owned());
-        let (mut calls, mut accepts) = (0, 0);
+        world.client_sends(&call("1"));
+        world.upstream_sends(&response("1", REFUSAL));
+        let mut ask = value(&world.client_got())["id"].to_string();
+        let mut ours = "\"none\"".to_owned();
+        let (mut calls, mut accepts) = (1, 0);
         for (is_client, text, wait) in frames {
             let text = text.replace("ASK", &ask).replace("OURS", &ours);
             world.advance(Duration::from_millis(wait));
