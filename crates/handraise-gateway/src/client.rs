@@ -60,7 +60,7 @@ struct Reading<'a> {
 
 impl Reading<'_> {
     fn frame(&mut self, bytes: &[u8], place: &Place) {
-        match ClientFrame::read(bytes) {
+        match ClientFrame::read_line(bytes) {
             Ok(frame) => {
                 if self.judge(&frame) == Route::Forward {
                     self.batch.forward(place.line.clone());

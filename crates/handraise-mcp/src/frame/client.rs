@@ -70,6 +70,9 @@ pub enum Problem {
     /// `params` of `tools/call` is no object.
     #[error("params is an object")]
     NoParams,
+    /// A line holds a carriage return before its end.
+    #[error("a frame is one line")]
+    SeveralLines,
 }
 
 impl Malformed {
@@ -106,7 +109,7 @@ fn is_of_mcp(method: &str) -> bool {
 const LONGEST_ID: usize = 1024;
 
 impl<'a> ClientFrame<'a> {
-    /// Reads a frame: one line of stdio without its end, or one HTTP body.
+    /// Reads a frame, such as one HTTP body. Lines of stdio: [`ClientFrame::read_line`].
     ///
     /// # Errors
     /// [`Malformed`]: what S3 does not let through.
@@ -125,6 +128,22 @@ impl<'a> ClientFrame<'a> {
         }
         let params = params.filter(|params| !params.at.is_empty());
         Ok(Self { bytes, id, id_at, method, params, answer })
+    }
+
+    /// Reads a frame that goes on as one line of stdio, without its end.
+    ///
+    /// A carriage return is white space to JSON, and the end of a line to Python's text streams, Java's `readLine` and
+    /// .NET's `ReadLine`. A server on top of those sees a frame of its own in what stands between two of them.
+    ///
+    /// # Errors
+    /// [`Malformed`]: what S3 does not let through.
+    pub fn read_line(bytes: &'a [u8]) -> Result<Self, Malformed> {
+        let frame = Self::read(bytes)?;
+        if memchr::memchr(b'\r', bytes).is_some() {
+            let id = frame.id.map(|id| id.raw().to_owned());
+            return Err(Malformed { id, problem: Problem::SeveralLines });
+        }
+        Ok(frame)
     }
 
     /// The frame's bytes.

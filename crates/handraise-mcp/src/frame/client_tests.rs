@@ -151,6 +151,21 @@ fn s3_smuggled_calls_are_refused() {
     }
 }
 
+/// To whoever ends lines with a carriage return, the second line of this one is a call.
+#[test]
+fn s3_a_call_on_a_line_within_the_line_is_refused() {
+    let call = r#"{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{"name":"wipe"}}"#;
+    let line =
+        format!("{{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"ping\",\"params\":{{\"x\":\r{call}\r}}}}");
+    let malformed = ClientFrame::read_line(line.as_bytes()).unwrap_err();
+    assert_eq!(malformed, Malformed { id: Some("7".to_owned()), problem: Problem::SeveralLines });
+    // JSON of several lines is one HTTP body, and an escaped carriage return ends no line.
+    assert!(ClientFrame::read(line.as_bytes()).is_ok());
+    assert!(
+        ClientFrame::read_line(br#"{"jsonrpc":"2.0","id":7,"method":"ping","params":{"x":"\r"}}"#).is_ok()
+    );
+}
+
 #[test]
 fn s37_ids_are_bounded() {
     for (length, expected) in [(1022, None), (1023, Some(Problem::LongId))] {
