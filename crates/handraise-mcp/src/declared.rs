@@ -92,6 +92,8 @@ pub(crate) fn is_modern(frame: &ClientFrame<'_>) -> bool {
 #[derive(Debug, Default)]
 pub(crate) struct Handshake {
     opening: Option<Opening>,
+    /// Whether the upstream has shown that it speaks the modern era.
+    is_discovered: bool,
 }
 
 #[derive(Debug)]
@@ -119,6 +121,17 @@ impl Handshake {
         if let Some(opening) = &mut self.opening {
             opening.negotiated = member_named(result, "protocolVersion").and_then(name);
         }
+    }
+
+    /// The upstream answered as only a modern one does.
+    pub(crate) fn discovered(&mut self) {
+        self.is_discovered = true;
+    }
+
+    /// Whether the upstream opened a session and has shown nothing modern since. False while nothing is known.
+    pub(crate) fn upstream_is_legacy(&self) -> bool {
+        let negotiated = self.opening.as_ref().and_then(|opening| opening.negotiated.as_deref());
+        !self.is_discovered && negotiated.is_some_and(|version| version < FIRST_MODERN)
     }
 
     /// The party of a request that does not describe itself. A connection that nobody opened declares nothing.

@@ -41,6 +41,8 @@
 //! - Arguments that cannot be bound (S4) are not asked about in either era: the same call is the same question.
 //! - `-32600` answers every frame of a client that is not let through, also one that is no JSON.
 //! - A request of the push era that carries a `requestState` is refused: no session of that era was given one.
+//! - So is a modern request with a state of the upstream's, when the upstream is legacy: it has opened a session and has
+//!   neither answered `server/discover` nor handed back a question. It would run the call and not look at the state.
 //! - A modern retry runs under its own id; a private id is for a call that the upstream has answered already.
 //! - With a `candidates_tool`, an accepted retry first asks the upstream for the candidates of now, as the same client, for
 //!   at most the ask's timeout; the chosen one must be among them, unchanged.
@@ -69,7 +71,7 @@ use crate::Now;
 use crate::declared::{self, Handshake, Party};
 use crate::envelope::ids::PrivateIds;
 use crate::envelope::mrtr::Carried;
-use crate::envelope::open::{Call, Open, Plain, Unkept};
+use crate::envelope::open::{Call, Open, Opens, Plain, Unkept};
 use crate::envelope::progress::Progress;
 use crate::frame::reply::{self, INTERNAL, INVALID_REQUEST};
 use crate::frame::splice::{Splice, quoted};
@@ -200,7 +202,8 @@ impl Envelope {
         if self.open.is_empty() {
             self.progress.clear();
         }
-        let plain = || Plain { id: id.to_owned(), is_initialize: false, is_legacy: !is_modern, unkept: None };
+        let plain =
+            || Plain { id: id.to_owned(), opens: Opens::Nothing, is_legacy: !is_modern, unkept: None };
         let open = match method {
             // A client that uses an id twice gets both answers, and no question: whose is the first one?
             _ if self.open.get(id).is_some() => Open::Plain(plain()),
@@ -210,8 +213,9 @@ impl Envelope {
             }
             "initialize" => {
                 self.handshake.requested(frame);
-                Open::Plain(Plain { is_initialize: true, ..plain() })
+                Open::Plain(Plain { opens: Opens::Session, ..plain() })
             }
+            "server/discover" => Open::Plain(Plain { opens: Opens::Discovery, ..plain() }),
             _ => Open::Plain(plain()),
         };
         if let Some(Open::Called(call)) = self.open.insert(id, open) {
@@ -347,10 +351,10 @@ impl Envelope {
                 self.call_result(call, frame, now, out)
             }
             Open::Plain(plain) => {
-                if plain.is_initialize
-                    && let Some(result) = frame.result()
-                {
-                    self.handshake.negotiated(result);
+                match (plain.opens, frame.result()) {
+                    (Opens::Session, Some(result)) => self.handshake.negotiated(result),
+                    (Opens::Discovery, Some(_)) => self.handshake.discovered(),
+                    (Opens::Nothing | Opens::Session | Opens::Discovery, _) => {}
                 }
                 if plain.is_legacy && is_question(frame) {
                     out.push(unasked_question(plain.id));

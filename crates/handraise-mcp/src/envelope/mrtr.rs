@@ -8,9 +8,9 @@ use handraise_core::words::{Outcome, Provenance, Rail};
 use crate::Now;
 use crate::canonical::{self, Dialect};
 use crate::declared::Party;
-use crate::envelope::open::{Call, Checking, Kept, Open, Plain, tool};
+use crate::envelope::open::{Call, Checking, Kept, Open, Opens, Plain, tool};
 use crate::envelope::refused::Subject;
-use crate::envelope::{Caller, Envelope, Out, Route};
+use crate::envelope::{Caller, Envelope, Out, Route, is_question};
 use crate::frame::reply::{self, INVALID_PARAMS};
 use crate::frame::splice::{Splice, quoted};
 use crate::frame::{ClientFrame, Id, Quoted, RequestId, Scanner, ServerFrame, member_named};
@@ -46,6 +46,9 @@ impl Envelope {
         let Some(state) = state.and_then(string) else { return Carried::Nothing };
         if !is_modern {
             return Carried::Refused("state-in-push-era");
+        }
+        if !seal::is_ours(&state) && self.handshake.upstream_is_legacy() {
+            return Carried::Refused("state-before-legacy-upstream");
         }
         if !seal::is_ours(&state) || self.process.has_passed_on(&state) {
             return Carried::Nothing;
@@ -202,7 +205,7 @@ impl Envelope {
     /// The retry goes on under its own id: the upstream has not seen it yet.
     fn forward_again(&mut self, id: &RequestId, again: Vec<u8>, out: &mut Vec<Out>) {
         out.push(Out::ToUpstream(again));
-        let plain = Plain { id: id.clone(), is_initialize: false, is_legacy: false, unkept: None };
+        let plain = Plain { id: id.clone(), opens: Opens::Nothing, is_legacy: false, unkept: None };
         self.open.insert(id.borrow(), Open::Plain(plain));
     }
 
@@ -233,9 +236,12 @@ impl Envelope {
     }
 
     /// Takes note of a question of another handraise that goes through this one.
-    pub(super) fn note_passed_on(&self, frame: &ServerFrame<'_>) {
+    pub(super) fn note_passed_on(&mut self, frame: &ServerFrame<'_>) {
         if !frame.looks.question {
             return;
+        }
+        if is_question(frame) {
+            self.handshake.discovered();
         }
         let state = frame.result().and_then(|result| member_named(result, "requestState")).and_then(string);
         if let Some(state) = state.filter(|state| seal::is_ours(state)) {

@@ -30,11 +30,22 @@ pub(super) enum Open {
     Checking(Box<Checking>),
 }
 
+/// What a request's success tells about the upstream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Opens {
+    /// Nothing.
+    Nothing,
+    /// `initialize`: a session of the push era.
+    Session,
+    /// `server/discover`: the upstream is modern.
+    Discovery,
+}
+
 /// A request of which only the answer matters.
 #[derive(Debug)]
 pub(super) struct Plain {
     pub(super) id: RequestId,
-    pub(super) is_initialize: bool,
+    pub(super) opens: Opens,
     /// The request does not describe itself: it belongs to a session that `initialize` opened.
     pub(super) is_legacy: bool,
     /// A call that did not fit into memory.

@@ -335,6 +335,33 @@ fn a_foreign_state_goes_through_and_adds_no_question() {
     assert_eq!(world.recorded(), "not_offered system answer-without-state");
 }
 
+/// A legacy server would run the call and never look at the state (mcp.md §5).
+#[test]
+fn a_foreign_state_goes_no_further_before_a_legacy_upstream() {
+    let foreign = |id: &str| modern_call(id, &with("theirs", r#"{"action":"accept"}"#), &json!({}));
+    let mut world = World::push(&json!({}));
+    world.client_sends(&foreign("5"));
+    assert_eq!(world.client_got(), format!(r#"{{"jsonrpc":"2.0","id":5,{INVALID}"#));
+    assert_eq!((world.recorded(), world.runs), ("invalid client state-before-legacy-upstream".to_owned(), 0));
+
+    // An error of server/discover is what a legacy server has for it; an answer is what a modern one has.
+    for (answer, runs) in
+        [(r#""error":{"code":-32601,"message":"no"}"#, 0), (r#""result":{"supportedVersions":[]}"#, 1)]
+    {
+        let mut world = World::push(&json!({}));
+        world.client_sends(r#"{"jsonrpc":"2.0","id":6,"method":"server/discover"}"#);
+        world.upstream_sends(&format!(r#"{{"jsonrpc":"2.0","id":6,{answer}}}"#));
+        world.client_sends(&foreign("7"));
+        assert_eq!(world.runs, runs, "{answer}");
+    }
+    // So is a question that it hands back.
+    let mut world = World::push(&json!({}));
+    world.client_sends(&modern_call("8", "", &json!({})));
+    world.upstream_sends(&response("8", r#"{"resultType":"input_required","requestState":"theirs"}"#));
+    world.client_sends(&foreign("9"));
+    assert_eq!(world.runs, 2);
+}
+
 #[test]
 fn a_state_of_ours_belongs_to_tool_calls() {
     let mut world = World::new(config());
