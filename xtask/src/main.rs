@@ -8,7 +8,10 @@ mod clock;
 mod commands;
 mod demo;
 mod generate;
+mod http;
+mod inbox;
 mod page;
+mod peers;
 mod project;
 mod test;
 mod tidy;
@@ -44,13 +47,15 @@ enum Command {
     },
     /// Builds the page into the server crate.
     Ui,
+    /// Runs real agents, with scripted models, against the product, and compares with what is expected.
+    Peers(peers::Arguments),
     /// Measures the product against a bare baseline in the same run.
     Bench(bench::Arguments),
 }
 
 fn main() -> ExitCode {
     match run(&Arguments::parse().command) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) => {
             project::say(&format!("error: {error:#}"));
             ExitCode::FAILURE
@@ -58,7 +63,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(command: &Command) -> anyhow::Result<()> {
+fn run(command: &Command) -> anyhow::Result<ExitCode> {
     let project = Project::find()?;
     match command {
         Command::Test => test::run(&project),
@@ -66,6 +71,8 @@ fn run(command: &Command) -> anyhow::Result<()> {
         Command::Tidy => tidy::run(&project),
         Command::Generate { check } => generate::run(&project, *check),
         Command::Ui => page::build(&project),
+        Command::Peers(arguments) => return peers::run(&project, arguments),
         Command::Bench(arguments) => bench::run(&project, arguments),
-    }
+    }?;
+    Ok(ExitCode::SUCCESS)
 }

@@ -3,7 +3,6 @@
 //! The numbers of one machine mean little; the ratio between two things measured in turns on it means more.
 
 mod agent;
-mod http;
 mod inbox;
 mod samples;
 mod websocket;

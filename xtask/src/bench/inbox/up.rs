@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::{Context as _, bail};
 
-use super::super::http::Connection;
+use crate::http::Connection;
 
 /// The binary, with a data directory in `folder` and bounds that no measurement comes to.
 pub(super) fn handraise(binary: &Path, folder: &Path) -> Command {

@@ -3,13 +3,17 @@
 use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
     net::TcpStream,
+    time::Duration,
 };
 
 use anyhow::{Context as _, bail};
 use serde_json::Value;
 
+/// How long an answer may take: longer than the inbox waits for a verdict.
+const PATIENCE: Duration = Duration::from_secs(30);
+
 /// A connection to the inbox.
-pub(super) struct Connection {
+pub(crate) struct Connection {
     stream: BufReader<TcpStream>,
     host: String,
     token: String,
@@ -17,15 +21,16 @@ pub(super) struct Connection {
 
 impl Connection {
     /// Connects to `http://HOST:PORT`.
-    pub(super) fn open(url: &str, token: &str) -> anyhow::Result<Self> {
+    pub(crate) fn open(url: &str, token: &str) -> anyhow::Result<Self> {
         let host = url.strip_prefix("http://").context("not an http URL")?.to_owned();
         let stream = TcpStream::connect(&host)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
         stream.set_nodelay(true)?;
         Ok(Self { stream: BufReader::new(stream), host, token: token.to_owned() })
     }
 
     /// Sends a request without waiting for its answer.
-    pub(super) fn send(&mut self, method: &str, path: &str, body: &str) -> anyhow::Result<()> {
+    pub(crate) fn send(&mut self, method: &str, path: &str, body: &str) -> anyhow::Result<()> {
         let request = format!(
             "{method} {path} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\nContent-Type: application/json\r\n\
              Content-Length: {}\r\n\r\n{body}",
@@ -37,13 +42,13 @@ impl Connection {
     }
 
     /// Reads the answer to the oldest request that has none yet, as JSON.
-    pub(super) fn receive(&mut self) -> anyhow::Result<(u16, Value)> {
+    pub(crate) fn receive(&mut self) -> anyhow::Result<(u16, Value)> {
         let (status, body) = self.receive_text()?;
         Ok((status, serde_json::from_str(&body).unwrap_or(Value::Null)))
     }
 
     /// Reads the answer to the oldest request that has none yet.
-    pub(super) fn receive_text(&mut self) -> anyhow::Result<(u16, String)> {
+    pub(crate) fn receive_text(&mut self) -> anyhow::Result<(u16, String)> {
         let mut status = 0;
         let mut length = 0;
         loop {
@@ -69,7 +74,7 @@ impl Connection {
     }
 
     /// What a path outside the API says.
-    pub(super) fn text(&mut self, path: &str) -> anyhow::Result<String> {
+    pub(crate) fn text(&mut self, path: &str) -> anyhow::Result<String> {
         self.send("GET", path, "")?;
         let (status, text) = self.receive_text()?;
         if status != 200 {
@@ -78,10 +83,15 @@ impl Connection {
         Ok(text)
     }
 
-    /// One request and its answer, which must be a success.
-    pub(super) fn call(&mut self, method: &str, path: &str, body: &str) -> anyhow::Result<Value> {
+    /// One request and its answer, whatever its status.
+    pub(crate) fn exchange(&mut self, method: &str, path: &str, body: &str) -> anyhow::Result<(u16, Value)> {
         self.send(method, path, body)?;
-        let (status, answer) = self.receive()?;
+        self.receive()
+    }
+
+    /// One request and its answer, which must be a success.
+    pub(crate) fn call(&mut self, method: &str, path: &str, body: &str) -> anyhow::Result<Value> {
+        let (status, answer) = self.exchange(method, path, body)?;
         if !(200..300).contains(&status) {
             bail!("{method} {path} is answered with {status}: {answer}");
         }
