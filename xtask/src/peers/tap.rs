@@ -106,21 +106,6 @@ impl Tapped {
             })
             .collect()
     }
-
-    /// The result of `initialize`.
-    pub(super) fn introduction(&self) -> Value {
-        let first = self
-            .0
-            .iter()
-            .find(|(from_agent, frame)| *from_agent && frame["result"]["protocolVersion"] != Value::Null);
-        first.map_or(Value::Null, |(_, frame)| frame["result"].clone())
-    }
-
-    /// What we said we can.
-    pub(super) fn capabilities(&self) -> Value {
-        let call = self.0.iter().find(|(_, frame)| frame["method"] == "initialize");
-        call.map_or(Value::Null, |(_, frame)| frame["params"]["clientCapabilities"].clone())
-    }
 }
 
 #[cfg(test)]

@@ -1,9 +1,11 @@
-//! `@agentclientprotocol/claude-agent-acp`. Measured: 0.65.0 and 0.101.0 (builders executed), 2026-11-29.
+//! `@agentclientprotocol/claude-agent-acp`. Measured: 0.65.0 and 0.101.0, builders executed 2026-11-29, run with a
+//! scripted model 2026-11-30.
 //!
 //! - Until 0.76 a companion's text stands instead of the selection. From 0.77 both count: a single pick keeps the
 //!   text as its note, a multi-select has it appended.
 //! - Until 0.80 companions carry the marker `_askUserQuestionCustomAnswer`. From 0.81 (0.80 still did, 0.82 does
 //!   not) they carry none, except for clients that declare the `jetbrains.air` extension.
+//! - Two forms can be open at once. When an MCP server behind it gives up, it sends `$/cancel_request` for its form.
 
 use handraise_core::form::{CompanionMarker, FormProfile};
 use handraise_core::words::Companion;

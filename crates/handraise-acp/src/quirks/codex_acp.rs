@@ -1,10 +1,13 @@
-//! `@agentclientprotocol/codex-acp`. Measured: 2.6.0 (its shipped source), 2026-11-29.
+//! `@agentclientprotocol/codex-acp`. Measured: 2.6.0, its source read 2026-11-29, run with a scripted model
+//! 2026-11-30.
 //!
 //! - A question of Codex itself has `_meta.codex`, its text in `title` and its heading in `description`. Forms of
 //!   MCP servers that it passes on have neither.
 //! - The companion has the key `<id>_note` (with a number behind it when that is taken) and
 //!   `_meta.codex {role: "user_note", questionId}`. A note is sent on beside the pick, so neither is lost.
 //! - `_meta.codex.isSecret` marks secrets.
+//! - Forms come one after the other. Every question is required. A declined form gives its model
+//!   `{"answers":{}}`. When an MCP server behind it gives up, no cancellation comes: the turn ends with the form open.
 //! - A request with `_meta.codex.delivery = "async"` takes its answer while the turn goes on.
 
 use handraise_core::form::{CompanionMarker, FormProfile, PromptRule};

@@ -1,7 +1,8 @@
-//! `@mistralai/mistral-vibe`. Measured: 3.0.3 (its shipped source), 2026-11-29.
+//! `@mistralai/mistral-vibe`. Measured: 3.0.3, its source read 2026-11-29, run with a scripted model 2026-11-30.
 //!
 //! Its forms are read as everywhere: `q0`, `q1`, … with `title`, `description` and all of them required, without
-//! companions. A JSON-RPC error as the response fails its whole turn, so nothing is ever answered with one.
+//! companions. A JSON-RPC error as the response fails its whole turn, so nothing is ever answered with one. Forms of
+//! MCP servers behind it are refused by itself (-32600) and never arrive.
 
 use super::{Agent, Quirks};
 

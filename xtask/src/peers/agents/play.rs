@@ -1,7 +1,7 @@
 //! Playing one scenario with one agent, behind the real `handraise agent` and `handraise up`.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs::File,
     path::{Path, PathBuf},
     process::Child,
@@ -25,7 +25,7 @@ use crate::{
 };
 
 /// How long a scenario may take, in nanoseconds.
-const PATIENCE: u64 = 90_000_000_000;
+const PATIENCE: u64 = 180_000_000_000;
 /// How long processes may take to end after `handraise agent` has, in nanoseconds.
 const GRACE: u64 = 2_000_000_000;
 /// How often the operator looks.
@@ -101,7 +101,7 @@ impl<'a> Stage<'a> {
             [text(&outcome["outcome"]), text(&outcome["optionId"])].join(" ").trim().to_owned()
         }));
         let (saw, missing) = self.model.saw();
-        let model_saw = saw.iter().map(|result| self.redacted(result, folder));
+        let model_saw = saw.iter().map(|result| redacted(result, folder));
         let model_saw = model_saw.chain(missing.iter().map(|tool| format!("(no tool {tool})"))).collect();
         let asks_left = self.asks("open")?.len();
         Ok(Row {
@@ -170,11 +170,11 @@ impl<'a> Stage<'a> {
             at_work.seen.entry(id.clone()).or_insert_with(|| ask.clone());
             if ask["source"] != "permission" {
                 forms.push(ask);
-            } else if at_work.handled.insert(id, ()).is_none() {
+            } else if at_work.handled.insert(id) {
                 self.decide(scenario, at_work, &ask)?;
             }
         }
-        forms.retain(|form| !at_work.handled.contains_key(&text(&form["id"])));
+        forms.retain(|form| !at_work.handled.contains(&text(&form["id"])));
         if !forms.is_empty() && at_work.first_form.is_none() {
             at_work.first_form = Some(clock::now());
         }
@@ -195,14 +195,14 @@ impl<'a> Stage<'a> {
             }
             Operator::CancelsSession => {
                 for form in forms {
-                    at_work.handled.insert(text(&form["id"]), ());
+                    at_work.handled.insert(text(&form["id"]));
                     let path = format!("/api/v1/sessions/{}/cancel", text(&form["session_id"]));
                     self.up.connect(&self.admin)?.call("POST", &path, "")?;
                 }
             }
             Operator::EndsAgent => {
                 for form in forms {
-                    at_work.handled.insert(text(&form["id"]), ());
+                    at_work.handled.insert(text(&form["id"]));
                     send(child, Signal::TERM);
                 }
             }
@@ -212,7 +212,7 @@ impl<'a> Stage<'a> {
                 for ask in waiting {
                     let id = text(&ask["id"]);
                     let is_open = forms.iter().any(|form| form["id"] == ask["id"]);
-                    if !is_open && !at_work.handled.contains_key(&id) {
+                    if !is_open && !at_work.handled.contains(&id) {
                         self.submit(at_work, &ask, &full(&ask))?;
                     }
                 }
@@ -241,7 +241,7 @@ impl<'a> Stage<'a> {
     fn submit(&self, at_work: &mut AtWork, ask: &Value, submission: &Value) -> anyhow::Result<()> {
         let id = text(&ask["id"]);
         let path = format!("/api/v1/asks/{id}/answer");
-        at_work.handled.insert(id, ());
+        at_work.handled.insert(id);
         let (status, body) = self.operator()?.exchange("POST", &path, &submission.to_string())?;
         if status != 200 {
             at_work.refused.push(format!("{status} {}", text(&body["error"]["code"])));
@@ -280,18 +280,33 @@ impl<'a> Stage<'a> {
             })
             .collect()
     }
+}
 
-    /// A result without what differs from run to run.
-    fn redacted(&self, result: &str, folder: &Path) -> String {
-        let result = result.replace(&*folder.to_string_lossy(), "…");
-        let mut words: Vec<&str> = result.split(' ').collect();
-        for index in 1..words.len() {
-            let is_time = words[index].starts_with("seconds") && words[index - 1].parse::<f64>().is_ok();
-            if is_time {
-                words[index - 1] = "N";
-            }
+/// A result without what differs from run to run.
+fn redacted(result: &str, folder: &Path) -> String {
+    let result = result.replace(&*folder.to_string_lossy(), "…");
+    let mut words: Vec<&str> = result.split_whitespace().collect();
+    for index in 1..words.len() {
+        if words[index] == "seconds" && words[index - 1].parse::<f64>().is_ok() {
+            words[index - 1] = "N";
         }
-        words.join(" ")
+        if words[index - 1] == "ID:" {
+            words[index] = "…";
+        }
+    }
+    let result = words.join(" ");
+    serde_json::from_str(&result).map_or(result, |value| sorted(value).to_string())
+}
+
+/// An object with its keys in order: some agents write them in another one each time.
+fn sorted(value: Value) -> Value {
+    match value {
+        Value::Object(map) => {
+            let by_key: BTreeMap<_, _> = map.into_iter().map(|(key, value)| (key, sorted(value))).collect();
+            by_key.into_iter().collect()
+        }
+        Value::Array(items) => items.into_iter().map(sorted).collect(),
+        other => other,
     }
 }
 
@@ -300,7 +315,7 @@ impl<'a> Stage<'a> {
 struct AtWork {
     /// Asks by id, as they were first seen.
     seen: BTreeMap<String, Value>,
-    handled: BTreeMap<String, ()>,
+    handled: BTreeSet<String>,
     refused: Vec<String>,
     /// When the first form was seen.
     first_form: Option<u64>,

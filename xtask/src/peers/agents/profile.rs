@@ -15,10 +15,12 @@ pub(super) struct Agent {
     pub(super) id: &'static str,
     /// Writes its configuration, and says how it is started.
     pub(super) launch: fn(&Site) -> anyhow::Result<Launch>,
+    /// Whether it ever sends a form; one that does not gets the scenarios that say so.
+    pub(super) sends_forms: bool,
     /// How its model asks these questions at once.
     pub(super) ask: fn(&[Question]) -> Call,
-    /// What its model calls the tool `deploy` of the MCP server `deploytool`.
-    pub(super) deploy: &'static str,
+    /// How its model calls the tool `deploy` of the MCP server `deploytool`.
+    pub(super) deploy: fn() -> Call,
     /// How its model runs a command.
     pub(super) shell: fn(&str) -> Call,
 }
@@ -27,11 +29,6 @@ impl Agent {
     pub(super) fn version(&self) -> &'static str {
         let (Package::Npm(_, version) | Package::PyPi(_, version, _)) = self.package;
         version
-    }
-
-    pub(super) fn package_name(&self) -> &'static str {
-        let (Package::Npm(name, _) | Package::PyPi(name, _, _)) = self.package;
-        name
     }
 }
 
@@ -70,6 +67,7 @@ pub(super) const AGENTS: &[Agent] = &[
         package: Package::Npm("@agentclientprotocol/codex-acp", "2.6.0"),
         id: "codex-acp",
         launch: codex,
+        sends_forms: true,
         ask: |questions| Call {
             tool: "request_user_input".to_owned(),
             arguments: json!({"questions": questions.iter().enumerate().map(|(index, question)| json!({
@@ -77,14 +75,20 @@ pub(super) const AGENTS: &[Agent] = &[
                 "options": described(question),
             })).collect::<Vec<_>>()}),
         },
-        deploy: "mcp__deploytool:deploy",
-        shell: |command| Call { tool: "shell_command".to_owned(), arguments: json!({"command": command}) },
+        deploy: || without_arguments("mcp__deploytool:deploy"),
+        shell: |command| Call {
+            tool: "exec_command".to_owned(),
+            arguments: json!({
+                "cmd": command, "sandbox_permissions": "require_escalated", "justification": "It makes a file.",
+            }),
+        },
     },
     Agent {
         name: "mistral-vibe",
         package: Package::PyPi("mistral-vibe", "3.0.3", 12),
         id: "mistral-vibe",
         launch: vibe,
+        sends_forms: true,
         ask: |questions| Call {
             tool: "ask_user_question".to_owned(),
             arguments: json!({"questions": questions.iter().map(|question| json!({
@@ -92,7 +96,11 @@ pub(super) const AGENTS: &[Agent] = &[
                 "options": described(question),
             })).collect::<Vec<_>>()}),
         },
-        deploy: "deploytool_deploy",
+        // Tools of MCP servers are called from a program.
+        deploy: || Call {
+            tool: "run_typescript".to_owned(),
+            arguments: json!({"code": "async function main() { return await tools.mcp_deploytool.deploy({}); }"}),
+        },
         shell: |command| Call { tool: "bash".to_owned(), arguments: json!({"command": command}) },
     },
     Agent {
@@ -100,6 +108,7 @@ pub(super) const AGENTS: &[Agent] = &[
         package: Package::Npm("opencode-ai", "1.18.33"),
         id: "opencode",
         launch: opencode,
+        sends_forms: false,
         ask: |questions| Call {
             tool: "question".to_owned(),
             arguments: json!({"questions": questions.iter().map(|question| json!({
@@ -107,13 +116,17 @@ pub(super) const AGENTS: &[Agent] = &[
                 "options": described(question),
             })).collect::<Vec<_>>()}),
         },
-        deploy: "deploytool_deploy",
+        deploy: || without_arguments("deploytool_deploy"),
         shell: |command| Call {
             tool: "bash".to_owned(),
             arguments: json!({"command": command, "description": "Makes a file"}),
         },
     },
 ];
+
+fn without_arguments(tool: &str) -> Call {
+    Call { tool: tool.to_owned(), arguments: json!({}) }
+}
 
 /// Choices with a description each, as every one of them wants.
 fn described(question: &Question) -> Vec<Value> {
@@ -130,6 +143,7 @@ const fn claude(version: &'static str) -> Agent {
         package: Package::Npm("@agentclientprotocol/claude-agent-acp", version),
         id: "claude-acp",
         launch: launch_claude,
+        sends_forms: true,
         ask: |questions| Call {
             tool: "AskUserQuestion".to_owned(),
             arguments: json!({"questions": questions.iter().map(|question| json!({
@@ -137,7 +151,7 @@ const fn claude(version: &'static str) -> Agent {
                 "options": described(question),
             })).collect::<Vec<_>>()}),
         },
-        deploy: "mcp__deploytool__deploy",
+        deploy: || without_arguments("mcp__deploytool__deploy"),
         shell: |command| Call {
             tool: "Bash".to_owned(),
             arguments: json!({"command": command, "description": "Makes a file"}),
@@ -149,7 +163,10 @@ fn launch_claude(site: &Site) -> anyhow::Result<Launch> {
     let home = site.home.join(".claude");
     std::fs::create_dir_all(&home)?;
     // Newer ones decide about permissions themselves unless told to ask, and show tools of MCP servers on request.
-    std::fs::write(home.join("settings.json"), json!({"permissions": {"defaultMode": "default"}}).to_string())?;
+    std::fs::write(
+        home.join("settings.json"),
+        json!({"permissions": {"defaultMode": "default"}}).to_string(),
+    )?;
     let script = site.package.join("node_modules/@agentclientprotocol/claude-agent-acp/dist/index.js");
     Ok(Launch {
         command: vec![site.node.join("node"), script],
@@ -196,6 +213,8 @@ fn codex(site: &Site) -> anyhow::Result<Launch> {
             ("OPENAI_API_KEY", "none".to_owned()),
             ("MODEL_PROVIDER", "standin".to_owned()),
             ("NO_BROWSER", "1".to_owned()),
+            // Otherwise a model decides about permissions.
+            ("INITIAL_AGENT_MODE", "read-only".to_owned()),
         ],
     })
 }
@@ -250,7 +269,6 @@ fn opencode(site: &Site) -> anyhow::Result<Launch> {
             ("OPENCODE_DISABLE_LSP_DOWNLOAD", "1".to_owned()),
             ("OPENCODE_DISABLE_DEFAULT_PLUGINS", "1".to_owned()),
             ("OPENCODE_DISABLE_SHARE", "1".to_owned()),
-            ("OPENCODE_ENABLE_QUESTION_TOOL", "1".to_owned()),
         ],
     })
 }

@@ -68,7 +68,7 @@ pub(super) fn differences(expected: Option<&Row>, row: &Row) -> anyhow::Result<V
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::peers::agents::{profile::AGENTS, scenario::SCENARIOS};
+    use crate::peers::agents::{profile::AGENTS, scenario::scenarios_of};
 
     fn row() -> Row {
         Row {
@@ -101,7 +101,7 @@ mod tests {
         for agent in AGENTS {
             let rows = expected(&project, agent).unwrap();
             let names: Vec<&str> = rows.iter().map(|row| row.scenario.as_str()).collect();
-            let wanted: Vec<&str> = SCENARIOS.iter().map(|scenario| scenario.name).collect();
+            let wanted: Vec<&str> = scenarios_of(agent).map(|scenario| scenario.name).collect();
             assert_eq!(names, wanted, "{} {}", agent.name, agent.version());
             for row in rows {
                 assert_eq!((row.prompts, row.processes_left, row.asks_left), (1, 0, 0), "{row:?}");

@@ -19,6 +19,8 @@ pub(super) struct Scenario {
     pub(super) answer_timeout: Option<&'static str>,
     /// Whether forms are switched off for this agent.
     pub(super) is_off: bool,
+    /// Whether it says something about an agent that sends no forms, too.
+    pub(super) without_forms: bool,
 }
 
 /// What the operator does about forms. Permissions are always granted once, unless it says otherwise.
@@ -45,11 +47,12 @@ const PLAIN: Scenario = Scenario {
     mcp_patience: None,
     answer_timeout: None,
     is_off: false,
+    without_forms: false,
 };
 
 /// Every scenario, in the order of the table.
 pub(super) const SCENARIOS: &[Scenario] = &[
-    Scenario { name: "accept", about: "every question is answered", ..PLAIN },
+    Scenario { name: "accept", about: "every question is answered", without_forms: true, ..PLAIN },
     Scenario {
         name: "decline",
         about: "the form is skipped",
@@ -101,6 +104,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         about: "an MCP server of the agent asks, and is answered",
         calls: deploy,
         mcp_patience: Some(0),
+        without_forms: true,
         ..PLAIN
     },
     Scenario {
@@ -111,21 +115,35 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         mcp_patience: Some(3000),
         ..PLAIN
     },
-    Scenario { name: "capability off", about: "`--elicitation off`", is_off: true, ..PLAIN },
+    Scenario {
+        name: "capability off",
+        about: "`--elicitation off`",
+        is_off: true,
+        without_forms: true,
+        ..PLAIN
+    },
     Scenario {
         name: "permission",
         about: "a command, allowed once",
         calls: |agent| vec![(agent.shell)("touch made-by-agent")],
+        without_forms: true,
         ..PLAIN
     },
     Scenario {
         name: "permission rejected",
         about: "a command, rejected",
         calls: |agent| vec![(agent.shell)("touch made-by-agent")],
+        without_forms: true,
         operator: Operator::Rejects,
         ..PLAIN
     },
 ];
+
+/// The scenarios of an agent.
+pub(super) fn scenarios_of(agent: &Agent) -> impl Iterator<Item = &'static Scenario> {
+    let sends_forms = agent.sends_forms;
+    SCENARIOS.iter().filter(move |scenario| sends_forms || scenario.without_forms)
+}
 
 const DATASTORE: Question = Question {
     header: "Datastore",
@@ -147,7 +165,7 @@ const REGION: Question = Question {
 };
 
 fn deploy(agent: &Agent) -> Vec<Call> {
-    vec![Call { tool: agent.deploy.to_owned(), arguments: json!({}) }]
+    vec![(agent.deploy)()]
 }
 
 /// Picks and words for one question.

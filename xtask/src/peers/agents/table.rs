@@ -5,25 +5,30 @@ use super::{profile::Agent, row::Row, scenario::SCENARIOS};
 /// The most characters of a result that are shown.
 const MOST: usize = 240;
 
+/// What the page says first.
+const INTRODUCTION: &str = "\
+Measured DATE on loopback, without a network: the agents named below, from their packages, with a scripted model, behind
+`handraise agent` and `handraise up`. The operator answers with a token, so `client` stands behind its answers.
+
+- *on the pipe*: what the agent's own requests were answered with, forms first, then permissions
+- *the model was told*: what came back from the model's tool, as the model's API received it
+- *left*: processes two seconds after the end, and asks that were still open
+
+";
+
 /// The page: every agent with its rows.
 pub(super) fn page(date: &str, results: &[(&Agent, Vec<Row>)]) -> String {
     let mut page = String::from(
         "# Agents, measured\n\n\
          <!-- Written by `cargo xtask peers agents`. Do not edit. -->\n\n",
     );
-    page.push_str(&format!(
-        "Measured {date} on loopback: the agents named below from their packages, with a scripted model, behind \
-         `handraise agent` and `handraise up`, and an operator who answers with a token (so `client` is who stands \
-         behind its answers). *On the pipe* is what the agent's own requests were answered with; *the model was told* \
-         is what came back from its tool, as the model's API received it. No row has a second prompt, a request that \
-         was answered twice, a process that was left two seconds after the end, or an ask left open.\n\n"
-    ));
+    page.push_str(&INTRODUCTION.replace("DATE", date));
     page.push_str("| scenario | what happens |\n|---|---|\n");
     for scenario in SCENARIOS {
-        page.push_str(&format!("| {} | {} |\n", scenario.name, scenario.about));
+        page.push_str(&line(&[scenario.name, scenario.about]));
     }
     for (agent, rows) in results {
-        page.push_str(&format!("\n## {} {}\n\n", agent.name, agent.version()));
+        page.push_str(&["\n## ", agent.name, " ", agent.version(), "\n\n"].concat());
         page.push_str(&table(rows));
     }
     page
@@ -54,9 +59,13 @@ pub(super) fn table(rows: &[Row]) -> String {
             left,
         ];
         let cells = cells.map(|cell| if cell.is_empty() { "–".to_owned() } else { cell });
-        table.push_str(&format!("| {} |\n", cells.join(" | ")));
+        table.push_str(&line(&cells.each_ref().map(String::as_str)));
     }
     table
+}
+
+fn line(cells: &[&str]) -> String {
+    ["| ", &cells.join(" | "), " |\n"].concat()
 }
 
 fn list(items: &[String]) -> String {

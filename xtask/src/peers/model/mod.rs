@@ -87,7 +87,7 @@ impl Model {
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let state = Arc::clone(&shared);
-                thread::spawn(move || serve(stream, &state));
+                thread::spawn(move || serve(&stream, &state));
             }
         });
         Ok(Self { url, state })
@@ -112,8 +112,8 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
 }
 
 /// Serves one connection: one request, as each reply ends its connection.
-fn serve(stream: TcpStream, state: &Mutex<State>) {
-    let Ok(Some(asked)) = http::read(&stream) else { return };
+fn serve(stream: &TcpStream, state: &Mutex<State>) {
+    let Ok(Some(asked)) = http::read(stream) else { return };
     let body: Value = serde_json::from_slice(&asked.body).unwrap_or(Value::Null);
     let path = asked.path.split('?').next().unwrap_or_default();
     if let Some(log) = &mut lock(state).log {
@@ -124,15 +124,15 @@ fn serve(stream: TcpStream, state: &Mutex<State>) {
         let request = (dialect.read)(&body);
         let reply = lock(state).reply(request);
         let (kind, body) = (dialect.write)(&body, &reply);
-        http::write(&stream, "200 OK", kind, &body)
+        http::write(stream, "200 OK", kind, &body)
     } else if path.ends_with("/count_tokens") {
-        http::write(&stream, "200 OK", "application/json", &json!({"input_tokens": 10}).to_string())
+        http::write(stream, "200 OK", "application/json", &json!({"input_tokens": 10}).to_string())
     } else if path == "/v1/models" {
         let models = json!({"object": "list", "data": [{"id": "standin", "object": "model"}], "models": []});
-        http::write(&stream, "200 OK", "application/json", &models.to_string())
+        http::write(stream, "200 OK", "application/json", &models.to_string())
     } else {
         let error = json!({"type": "error", "error": {"type": "not_found_error", "message": "not here"}});
-        http::write(&stream, "404 Not Found", "application/json", &error.to_string())
+        http::write(stream, "404 Not Found", "application/json", &error.to_string())
     };
     // A client that has gone needs no reply.
     let _ = sent;
