@@ -67,7 +67,7 @@ impl Place {
             BufReader::new(stdout).read_line(&mut link)?;
         }
         let url = link.split("/#").next().unwrap_or_default().to_owned();
-        let up = Up { _child: Ending(child), url };
+        let up = Up { child: Ending(child), url };
         up.connect("")?.call("GET", "/readyz", "")?;
         Ok(up)
     }
@@ -85,7 +85,8 @@ impl Place {
 
 /// A running inbox; it is ended with this.
 pub(crate) struct Up {
-    _child: Ending,
+    /// Its process.
+    pub(crate) child: Ending,
     /// `http://HOST:PORT`.
     pub(crate) url: String,
 }

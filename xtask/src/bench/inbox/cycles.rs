@@ -14,10 +14,10 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::{
-    super::{http::Connection, websocket::WebSocket},
+    super::websocket::WebSocket,
     up::{Up, token},
 };
-use crate::{clock, project::say};
+use crate::{clock, http::Connection, project::say};
 
 /// Holders at the same time.
 const HOLDERS: usize = 4;

@@ -11,11 +11,11 @@ use std::{
 use anyhow::{Context as _, bail};
 
 use super::{
-    super::{http::Connection, samples::Samples},
+    super::samples::Samples,
     lists,
-    up::{Ended, Up, handraise, token},
+    up::{Up, handraise, token},
 };
-use crate::{clock, project::say};
+use crate::{clock, http::Connection, inbox::Ending, project::say};
 
 /// What was measured with that many asks open.
 pub(super) struct Measured {
@@ -96,7 +96,7 @@ fn answer(connection: &mut Connection, id: &str, reports: &mut UnixStream) -> an
     Ok(taken)
 }
 
-fn start_agent(binary: &Path, folder: &Path, asks: usize) -> anyhow::Result<(Ended, UnixStream)> {
+fn start_agent(binary: &Path, folder: &Path, asks: usize) -> anyhow::Result<(Ending, UnixStream)> {
     let socket = folder.join("reports");
     let listener = UnixListener::bind(&socket)?;
     let child = handraise(binary, folder)
@@ -106,7 +106,7 @@ fn start_agent(binary: &Path, folder: &Path, asks: usize) -> anyhow::Result<(End
         .arg(&socket)
         .stdout(Stdio::null())
         .spawn()?;
-    let child = Ended(child);
+    let child = Ending(child);
     let (reports, _) = listener.accept()?;
     Ok((child, reports))
 }
@@ -137,7 +137,7 @@ fn mebibytes(bytes: u64) -> f64 {
 struct Baseline {
     client: TcpStream,
     reports: UnixStream,
-    _child: Ended,
+    _child: Ending,
 }
 
 impl Baseline {
@@ -162,7 +162,7 @@ impl Baseline {
                 }
             }
         });
-        Ok(Self { client, reports, _child: Ended(child) })
+        Ok(Self { client, reports, _child: Ending(child) })
     }
 
     /// One line through all of it.

@@ -3,13 +3,14 @@
 use std::path::Path;
 
 use super::{
-    super::{http::Connection, samples::Samples},
+    super::samples::Samples,
     cycles,
     up::{Up, token},
 };
 use crate::{
     clock,
     commands::Run,
+    http::Connection,
     project::{Project, say},
 };
 

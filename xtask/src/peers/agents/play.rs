@@ -101,8 +101,12 @@ impl<'a> Stage<'a> {
             [text(&outcome["outcome"]), text(&outcome["optionId"])].join(" ").trim().to_owned()
         }));
         let (saw, missing) = self.model.saw();
-        let model_saw = saw.iter().map(|result| redacted(result, folder));
-        let model_saw = model_saw.chain(missing.iter().map(|tool| format!("(no tool {tool})"))).collect();
+        let stop = if exit.is_some() { stop_reason(folder) } else { "did not end".to_owned() };
+        // Whether the model hears of a tool that failed with its turn is a matter of timing.
+        let is_told = |result: &&String| stop != "cancelled" || !result.starts_with("error: ");
+        let model_saw = saw.iter().filter(is_told).map(|result| redacted(result, folder));
+        let model_saw: Vec<String> =
+            model_saw.chain(missing.iter().map(|tool| format!("(no tool {tool})"))).collect();
         let asks_left = self.asks("open")?.len();
         Ok(Row {
             scenario: scenario.name.to_owned(),
@@ -110,7 +114,7 @@ impl<'a> Stage<'a> {
             refused: operator.refused,
             on_the_pipe,
             model_saw,
-            stop: if exit.is_some() { stop_reason(folder) } else { "did not end".to_owned() },
+            stop,
             exit: exit.and_then(|status| status.code()),
             prompts: tapped.calls("session/prompt"),
             processes_left: left.len(),

@@ -11,7 +11,8 @@ Measured DATE on loopback, without a network: the agents named below, from their
 `handraise agent` and `handraise up`. The operator answers with a token, so `client` stands behind its answers.
 
 - *on the pipe*: what the agent's own requests were answered with, forms first, then permissions
-- *the model was told*: what came back from the model's tool, as the model's API received it
+- *the model was told*: what came back from the model's tool, as the model's API received it; without the
+  errors of a turn that was cancelled, which may or may not arrive
 - *left*: processes two seconds after the end, and asks that were still open
 
 ";
