@@ -1,7 +1,7 @@
 // The page against the real binary: `handraise up`, `handraise agent` and its scripted agent.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { clean, launch, picture, still, until, visit } from "./browser.mjs";
+import { clean, launch, picture, signIn, still, until, visit } from "./browser.mjs";
 import { BINARY, Inbox } from "./inbox.mjs";
 
 const skip = BINARY === undefined ? "HANDRAISE_BIN names no binary; `cargo xtask test` sets it" : false;
@@ -28,14 +28,9 @@ const open = async (page, words) => {
 };
 const control = (page, label) => page.locator(".desk :is(input, textarea)").and(page.getByLabel(label));
 
-/** Signs in with a token, which works more than once. */
 async function signedIn(scope = "operator", name = "Desk one") {
   const view = await visit(browser);
-  await view.page.goto(inbox.url);
-  await view.page.getByLabel("Code or operator token").fill(await inbox.token(scope, name));
-  await view.page.getByLabel("Your name here").fill(name);
-  await view.page.getByRole("button", { name: "Sign in" }).click();
-  await view.page.locator(".live").getByText(`Live · ${name}`).waitFor();
+  await signIn(view.page, inbox, { scope, name });
   return view;
 }
 

@@ -66,6 +66,15 @@ export async function enter(page, base, login, path = "/") {
   await page.goto(base + path);
 }
 
+/** Signs in to a real inbox with a token of its own, which works more than once. */
+export async function signIn(page, inbox, { scope = "operator", name }) {
+  await page.goto(inbox.url);
+  await page.getByLabel("Code or operator token").fill(await inbox.token(scope, name));
+  await page.getByLabel("Your name here").fill(name);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.locator(".live").getByText(`Live · ${name}`).waitFor();
+}
+
 /** axe runs through the debugger, so the page's own policy stays as strict as it is. */
 export async function clean(page, what) {
   if (!(await page.evaluate(() => "axe" in window))) await page.evaluate(`${axe}; undefined`);

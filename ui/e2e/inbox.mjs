@@ -52,7 +52,26 @@ export class Inbox {
     return made.out.trim();
   }
 
+  /** A call of the API; its body, whatever the status. */
+  async call(token, method, path, body) {
+    const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
+    const response = await fetch(`${this.url}/api/v1${path}`, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) });
+    const text = await response.text();
+    return { status: response.status, body: text === "" ? null : JSON.parse(text) };
+  }
+
+  /** Another desk: a page session that reports the question as painted, and then answers it (S15). */
+  async answers(name, id, answers) {
+    const secret = await this.token("operator", name);
+    const { body: login } = await this.call("", "POST", "/login", { secret, name });
+    const { body: ask } = await this.call(login.token, "GET", `/asks/${id}`);
+    assert.equal((await this.call(login.token, "POST", `/asks/${id}/seen`, { digest: ask.digest })).status, 204);
+    await new Promise((resolve) => setTimeout(resolve, 400));
+    return this.call(login.token, "POST", `/asks/${id}/answer`, { answers });
+  }
+
   async down(signal = "SIGTERM") {
+    if (this.run.child.exitCode !== null || this.run.child.signalCode !== null) return;
     this.run.child.kill(signal);
     await this.run.ended;
   }
