@@ -109,6 +109,17 @@ impl Transcript {
         self.run.as_ref().is_some_and(|run| !run.text.is_empty())
     }
 
+    /// Whether a tool call goes on that the agent has said to be under way. One that was only announced does not count.
+    pub fn has_calls_under_way(&self) -> bool {
+        self.tools.values().any(|tool| tool.status.as_deref() == Some("in_progress"))
+    }
+
+    /// The calls under way ended without a word, as those of a cancelled turn do.
+    pub fn forget_calls(&mut self) {
+        self.tools.clear();
+        self.tool_order.clear();
+    }
+
     fn chunk(&mut self, kind: MessageKind, update: &Map<String, Value>, out: &mut Vec<Entry>) {
         let Some(text) = update.get("content").and_then(Value::as_object).and_then(content_text) else {
             return;
@@ -347,6 +358,22 @@ mod tests {
             ]
         );
         assert_eq!(entries[0].metadata["tool_kind"], "read");
+    }
+
+    #[test]
+    fn calls_are_under_way_from_the_agents_word_to_their_end() {
+        let mut transcript = Transcript::default();
+        let mut under_way = |status: &str| {
+            transcript.take(&tool("t", &json!({"title": "Build", "status": status})), &mut Vec::new());
+            transcript.has_calls_under_way()
+        };
+        assert_eq!(
+            ["pending", "in_progress", "completed", "in_progress", "failed", "in_progress"]
+                .map(&mut under_way),
+            [false, true, false, true, false, true]
+        );
+        transcript.forget_calls();
+        assert!(!transcript.has_calls_under_way());
     }
 
     #[test]

@@ -91,6 +91,7 @@ async fn live(
         cwd: Some(settings.cwd.display().to_string()),
         state: SessionState::Idle,
         stop_reason: None,
+        background: false,
     };
     let transcript =
         Transcript::new(holder.clone(), output.printer(), Arc::clone(&settings.clock), session, has_inbox);

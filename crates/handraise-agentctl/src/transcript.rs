@@ -65,6 +65,11 @@ impl Transcript {
         let mut entries = Vec::new();
         state.gathered.take(params, &mut entries);
         self.append_all(&mut state, entries).await;
+        let background = state.session.state == SessionState::Idle && state.gathered.has_calls_under_way();
+        if state.session.background != background {
+            state.session.background = background;
+            self.announce(&state).await;
+        }
         if state.gathered.is_gathering() && !state.is_due {
             state.is_due = true;
             tokio::spawn(hand_on_later(Arc::downgrade(self)));
@@ -85,6 +90,7 @@ impl Transcript {
         self.end_message(&mut state).await;
         state.session.state = SessionState::Running;
         state.session.stop_reason = None;
+        state.session.background = false;
         if state.session.title.is_none() {
             let line = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
             state.session.title = Some(line.trim().chars().take(TITLE).collect());
@@ -93,10 +99,14 @@ impl Transcript {
         self.announce(&state).await;
     }
 
-    /// The turn ended.
+    /// The turn ended. What was under way then goes on in the background, unless the turn was broken off.
     pub(crate) async fn turn_ended(&self, stop_reason: &str) {
         let mut state = self.state.lock().await;
         self.end_message(&mut state).await;
+        if matches!(stop_reason, "cancelled" | "error") {
+            state.gathered.forget_calls();
+        }
+        state.session.background = state.gathered.has_calls_under_way();
         state.session.state = SessionState::Idle;
         state.session.stop_reason = Some(stop_reason.to_owned());
         let metadata = Map::from_iter([("stop_reason".to_owned(), json!(stop_reason))]);
@@ -116,6 +126,7 @@ impl Transcript {
         let mut state = self.state.lock().await;
         self.end_message(&mut state).await;
         state.session.state = SessionState::Ended;
+        state.session.background = false;
         self.announce(&state).await;
     }
 
@@ -182,7 +193,8 @@ async fn hand_on_later(transcript: Weak<Transcript>) {
 
 impl State {
     fn as_api(&self, now: Timestamp) -> Session {
-        let SessionUpdated { session_id, agent, title, cwd, state, stop_reason } = self.session.clone();
+        let SessionUpdated { session_id, agent, title, cwd, state, stop_reason, background } =
+            self.session.clone();
         Session {
             id: session_id,
             agent,
@@ -190,6 +202,7 @@ impl State {
             cwd,
             state,
             stop_reason,
+            background,
             pending_action: None,
             waiting: 0,
             holder_connected: self.has_inbox,

@@ -342,6 +342,9 @@ pub struct SessionUpdated {
     pub state: SessionState,
     /// How the last turn ended.
     pub stop_reason: Option<String>,
+    /// Whether tool calls go on although no turn is under way.
+    #[serde(default)]
+    pub background: bool,
 }
 
 /// Payload of `session.message`.

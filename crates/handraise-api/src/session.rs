@@ -23,6 +23,8 @@ pub struct Session {
     /// How the last turn ended, in ACP's words.
     #[schema(required)]
     pub stop_reason: Option<String>,
+    /// Whether tool calls go on although no turn is under way.
+    pub background: bool,
     /// `clarification` while an ask of it is open (AC-08, D3).
     #[schema(required)]
     pub pending_action: Option<PendingAction>,
@@ -137,6 +139,23 @@ pub struct MessageList {
     /// Pass as `after` for the next page.
     #[schema(required)]
     pub next_after: Option<u64>,
+}
+
+/// `GET /agents`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct AgentList {
+    /// In the order of the configuration.
+    pub agents: Vec<Agent>,
+}
+
+/// `[[agent]]`: an agent that the inbox may start. Its command stays in the configuration: it may hold secrets.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Agent {
+    /// What `POST /sessions` calls it.
+    pub id: String,
+    /// Where it runs unless the request says otherwise.
+    #[schema(required)]
+    pub cwd: Option<String>,
 }
 
 /// Body of `POST /sessions`.

@@ -12,6 +12,7 @@ const STEPS: &[(i64, &str, &str)] = &[
     (1, "asks, sessions and access", FIRST),
     (2, "what each holder token has", holdings::STEP),
     (3, "notifications by trigger", outbox::STEP),
+    (4, "what goes on in the background", BACKGROUND),
 ];
 
 /// The latest version.
@@ -181,3 +182,5 @@ CREATE TABLE messages (
     PRIMARY KEY (session_id, seq)
 );
 ";
+
+const BACKGROUND: &str = "ALTER TABLE sessions ADD COLUMN background BOOLEAN NOT NULL DEFAULT FALSE;";

@@ -44,8 +44,8 @@ pub enum Appended {
 macro_rules! select_sessions {
     ($($rest:expr),+) => {
         concat!(
-            "SELECT e.id, e.instance, e.agent, e.title, e.cwd, e.state, e.stop_reason, e.holder_token, \
-             e.started_at, e.updated_at, e.waiting FROM sessions e ",
+            "SELECT e.id, e.instance, e.agent, e.title, e.cwd, e.state, e.stop_reason, e.background, \
+             e.holder_token, e.started_at, e.updated_at, e.waiting FROM sessions e ",
             $($rest),+
         )
     };
@@ -82,18 +82,21 @@ pub(crate) const CLAIM: &str = concat!(
      WHERE sessions.instance IS NULL OR sessions.instance = excluded.instance"
 );
 const UPDATE: &str = concat!(
-    "INSERT INTO sessions (id, instance, agent, title, cwd, state, stop_reason, holder_token, started_at, \
-     updated_at, token) SELECT $1, i.id, $3, $4, $5, $6, $7, $8, $9, $9, i.token",
+    "INSERT INTO sessions (id, instance, agent, title, cwd, state, stop_reason, background, \
+     holder_token, started_at, updated_at, token) SELECT $1, i.id, $3, $4, $5, $6, $7, $11, $8, $9, $9, i.token",
     there_or_fits!("$10"),
     "ON CONFLICT (id) DO UPDATE SET instance = excluded.instance, agent = excluded.agent, \
      title = COALESCE(excluded.title, sessions.title), cwd = COALESCE(excluded.cwd, sessions.cwd), \
-     state = excluded.state, stop_reason = excluded.stop_reason, holder_token = excluded.holder_token, \
+     state = excluded.state, stop_reason = excluded.stop_reason, \
+     background = excluded.background, holder_token = excluded.holder_token, \
      updated_at = excluded.updated_at, token = COALESCE(sessions.token, excluded.token) \
      WHERE sessions.instance IS NULL OR sessions.instance = excluded.instance"
 );
 pub(crate) const EXISTS: &str = "SELECT COUNT(*) FROM sessions WHERE id = $1";
-const END: &str = "UPDATE sessions SET state = 'ended', updated_at = $2 WHERE id = $1 AND state <> 'ended'";
-const END_ORPHANED: &str = "UPDATE sessions SET state = 'ended', updated_at = $2 WHERE state <> 'ended' \
+const END: &str = "UPDATE sessions SET state = 'ended', background = FALSE, updated_at = $2 \
+    WHERE id = $1 AND state <> 'ended'";
+const END_ORPHANED: &str = "UPDATE sessions SET state = 'ended', background = FALSE, updated_at = $2 \
+    WHERE state <> 'ended' \
     AND instance IN (SELECT id FROM instances WHERE boot_lost IS NOT NULL AND boot_lost <= $1) RETURNING id";
 
 /// Numbers the entry and counts its bytes; no row when the session is not ours, the entry is known, or the token has as
@@ -121,6 +124,7 @@ rows::row! {
         cwd: Option<String>,
         state: String,
         stop_reason: Option<String>,
+        background: bool,
         holder_token: String,
         started_at: i64,
         updated_at: i64,
@@ -144,6 +148,7 @@ impl TryFrom<SessionRow> for (Session, Option<String>) {
             title: row.title,
             cwd: row.cwd,
             stop_reason: row.stop_reason,
+            background: row.background,
             holder_token: row.holder_token,
         };
         Ok((session, row.instance))
@@ -318,6 +323,7 @@ impl Store {
                 .bind(holder_token)
                 .bind(now.wall_millis())
                 .bind(i64::from(bounds.token_sessions))
+                .bind(said.background)
                 .execute(&mut *tx)
                 .await?;
             let claim = if changed.rows_affected() == 1 {

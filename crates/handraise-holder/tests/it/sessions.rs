@@ -18,6 +18,7 @@ fn session(state: SessionState) -> SessionUpdated {
         cwd: None,
         state,
         stop_reason: None,
+        background: false,
     }
 }
 

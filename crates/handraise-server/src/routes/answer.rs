@@ -9,6 +9,7 @@ use handraise_api::{
     error::{ErrorResponse, NotFoundResponse},
 };
 
+use super::said::Refusals;
 use crate::{
     answering,
     extract::{Body, Operator},
@@ -26,8 +27,7 @@ use crate::{
     responses(
         (status = 200, description = "it was delivered, or `replayed`: it had been", body = Ask),
         (status = 400, body = ErrorResponse),
-        (status = 401, body = ErrorResponse),
-        (status = 403, body = ErrorResponse),
+        Refusals,
         (status = 404, description = "there is no such ask, or it had ended", body = NotFoundResponse),
         (status = 413, body = ErrorResponse),
         (status = 422, description = "the answers break a rule; the ask is still open", body = ErrorResponse),

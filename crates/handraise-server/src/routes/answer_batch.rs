@@ -8,6 +8,7 @@ use handraise_api::{
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::said::{Refusals, Unheard};
 use crate::{
     answering,
     extract::{Body, Operator},
@@ -34,12 +35,10 @@ pub(crate) struct Answered {
     responses(
         (status = 200, description = "all were delivered", body = Answered),
         (status = 400, body = ErrorResponse),
-        (status = 401, body = ErrorResponse),
-        (status = 403, body = ErrorResponse),
+        Refusals,
         (status = 404, description = "one is not there or had ended; none was delivered", body = NotFoundResponse),
         (status = 422, description = "one breaks a rule; none was delivered", body = ErrorResponse),
-        (status = 503, body = ErrorResponse),
-        (status = 504, body = ErrorResponse),
+        Unheard,
     ),
     security(("bearer" = [])),
 )]

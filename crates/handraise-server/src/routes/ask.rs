@@ -4,8 +4,9 @@ use axum::{
     Json,
     extract::{Path, State},
 };
-use handraise_api::{ask::AskDetail, error::ErrorResponse};
+use handraise_api::ask::AskDetail;
 
+use super::said::{Refusals, Unknown};
 use crate::{extract::Viewer, failure::Failure, inbox::App};
 
 /// One ask with what happened to it.
@@ -16,9 +17,8 @@ use crate::{extract::Viewer, failure::Failure, inbox::App};
     params(("id" = String, Path, description = "The ask")),
     responses(
         (status = 200, body = AskDetail),
-        (status = 401, body = ErrorResponse),
-        (status = 403, body = ErrorResponse),
-        (status = 404, body = ErrorResponse),
+        Refusals,
+        Unknown,
     ),
     security(("bearer" = [])),
 )]

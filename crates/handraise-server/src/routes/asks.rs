@@ -8,6 +8,7 @@ use handraise_store::{Cursor, Filter, Page};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
+use super::said::Refusals;
 use crate::{extract::Viewer, failure::Failure, inbox::App};
 
 const DEFAULT_LIMIT: u32 = 50;
@@ -53,8 +54,7 @@ enum Half {
     responses(
         (status = 200, body = AskList),
         (status = 400, description = "a parameter cannot be read", body = ErrorResponse),
-        (status = 401, body = ErrorResponse),
-        (status = 403, body = ErrorResponse),
+        Refusals,
     ),
     security(("bearer" = [])),
 )]

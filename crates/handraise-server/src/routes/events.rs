@@ -18,6 +18,7 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 
+use super::said::Refusals;
 use super::{asks, sessions};
 use crate::{
     access::Grant,
@@ -50,8 +51,7 @@ const MOST_EVENTS: usize = 1_000;
     params(("last-event-id" = Option<String>, Header, description = "The id of the last event that arrived")),
     responses(
         (status = 200, description = "the events", content_type = "text/event-stream", body = String),
-        (status = 401, body = ErrorResponse),
-        (status = 403, body = ErrorResponse),
+        Refusals,
         (status = 429, description = "too many streams", body = ErrorResponse),
     ),
     security(("bearer" = [])),

@@ -10,6 +10,7 @@ use handraise_api::{
 };
 use serde_json::Value;
 
+use super::said::{Refusals, Unknown};
 use crate::{
     extract::{Admin, Body},
     failure::Failure,
@@ -24,8 +25,7 @@ use crate::{
     tag = "flags",
     responses(
         (status = 200, body = FlagList),
-        (status = 401, body = ErrorResponse),
-        (status = 403, body = ErrorResponse),
+        Refusals,
     ),
     security(("bearer" = [])),
 )]
@@ -43,9 +43,8 @@ pub(crate) async fn list(State(app): State<App>, _: Admin) -> Json<FlagList> {
     responses(
         (status = 200, description = "the flag as it is in force now", body = Flag),
         (status = 400, body = ErrorResponse),
-        (status = 401, body = ErrorResponse),
-        (status = 403, body = ErrorResponse),
-        (status = 404, body = ErrorResponse),
+        Refusals,
+        Unknown,
     ),
     security(("bearer" = [])),
 )]

@@ -9,6 +9,7 @@ use axum::{
 };
 use handraise_api::{error::ErrorResponse, frame::MAX_FRAME_BYTES};
 
+use super::said::Refusals;
 use crate::{door::Place, extract::Holder, failure::Failure, holder, inbox::App};
 
 /// Attaches a holder by WebSocket.
@@ -19,8 +20,7 @@ use crate::{door::Place, extract::Holder, failure::Failure, holder, inbox::App};
     responses(
         (status = 101, description = "the holder stream"),
         (status = 400, description = "no WebSocket handshake", body = ErrorResponse),
-        (status = 401, body = ErrorResponse),
-        (status = 403, body = ErrorResponse),
+        Refusals,
     ),
     security(("bearer" = [])),
 )]

@@ -6,6 +6,7 @@ use handraise_api::{
     error::ErrorResponse,
 };
 
+use super::said::Refusals;
 use crate::{
     extract::{Body, From, Viewer},
     failure::Failure,
@@ -46,8 +47,7 @@ pub(crate) async fn login(
     responses(
         (status = 204),
         (status = 400, description = "this is no page session", body = ErrorResponse),
-        (status = 401, body = ErrorResponse),
-        (status = 403, body = ErrorResponse),
+        Refusals,
     ),
     security(("bearer" = [])),
 )]

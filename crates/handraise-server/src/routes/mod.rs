@@ -1,5 +1,6 @@
 //! The routes: one endpoint, one file.
 
+mod agents;
 mod answer;
 mod answer_batch;
 mod ask;
@@ -11,6 +12,7 @@ mod holder;
 mod holder_proof;
 mod login;
 mod openapi;
+mod said;
 mod seen;
 mod session;
 mod session_start;
@@ -50,6 +52,7 @@ pub(crate) fn router(app: App, walls: Walls) -> Router {
         .route("/sessions/{id}/messages", get(session::messages))
         .route("/sessions/{id}/prompt", post(session::prompt))
         .route("/sessions/{id}/cancel", post(session::cancel))
+        .route("/agents", get(agents::list))
         .route("/flags", get(flags::list))
         .route("/flags/{name}", put(flags::set))
         .route("/tokens", get(tokens::list).post(tokens::create))

@@ -8,7 +8,7 @@ use utoipa::{
 };
 
 use super::{
-    answer, answer_batch, ask, asks, events, flags, holder, holder_proof, login, seen,
+    agents, answer, answer_batch, ask, asks, events, flags, holder, holder_proof, login, seen,
     session as session_routes, session_start, sessions, tokens,
 };
 
@@ -28,6 +28,7 @@ use super::{
         session_routes::messages,
         session_routes::prompt,
         session_routes::cancel,
+        agents::list,
         flags::list,
         flags::set,
         tokens::list,

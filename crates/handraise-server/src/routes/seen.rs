@@ -6,6 +6,7 @@ use axum::{
 };
 use handraise_api::{ask::SeenRequest, error::ErrorResponse};
 
+use super::said::Unknown;
 use crate::{
     extract::{Body, Viewer},
     failure::Failure,
@@ -27,7 +28,7 @@ const TERMINAL: &str = "terminal";
         (status = 400, body = ErrorResponse),
         (status = 401, body = ErrorResponse),
         (status = 403, description = "neither a page session nor a terminal on the local socket", body = ErrorResponse),
-        (status = 404, body = ErrorResponse),
+        Unknown,
         (status = 422, description = "the digest is that of other content", body = ErrorResponse),
     ),
     security(("bearer" = [])),

@@ -14,6 +14,7 @@ use handraise_api::{
 use serde::Deserialize;
 use utoipa::IntoParams;
 
+use super::said::{Refusals, Unheard, Unknown};
 use crate::{
     agents,
     extract::{Admin, Body, Viewer},
@@ -32,9 +33,8 @@ const MOST: u32 = 500;
     params(("id" = String, Path, description = "The session")),
     responses(
         (status = 200, body = Session),
-        (status = 401, body = ErrorResponse),
-        (status = 403, body = ErrorResponse),
-        (status = 404, body = ErrorResponse),
+        Refusals,
+        Unknown,
     ),
     security(("bearer" = [])),
 )]
@@ -69,9 +69,8 @@ pub(crate) struct After {
     responses(
         (status = 200, body = MessageList),
         (status = 400, body = ErrorResponse),
-        (status = 401, body = ErrorResponse),
-        (status = 403, body = ErrorResponse),
-        (status = 404, body = ErrorResponse),
+        Refusals,
+        Unknown,
     ),
     security(("bearer" = [])),
 )]
@@ -106,11 +105,9 @@ pub(crate) async fn messages(
     responses(
         (status = 204, description = "the agent's process took it"),
         (status = 400, body = ErrorResponse),
-        (status = 401, body = ErrorResponse),
-        (status = 403, body = ErrorResponse),
-        (status = 404, body = ErrorResponse),
-        (status = 503, body = ErrorResponse),
-        (status = 504, body = ErrorResponse),
+        Refusals,
+        Unknown,
+        Unheard,
     ),
     security(("bearer" = [])),
 )]
@@ -131,11 +128,9 @@ pub(crate) async fn prompt(
     params(("id" = String, Path, description = "The session")),
     responses(
         (status = 204, description = "the agent's process took it"),
-        (status = 401, body = ErrorResponse),
-        (status = 403, body = ErrorResponse),
-        (status = 404, body = ErrorResponse),
-        (status = 503, body = ErrorResponse),
-        (status = 504, body = ErrorResponse),
+        Refusals,
+        Unknown,
+        Unheard,
     ),
     security(("bearer" = [])),
 )]

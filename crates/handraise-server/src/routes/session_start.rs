@@ -6,6 +6,7 @@ use handraise_api::{
     session::{Session, StartSession},
 };
 
+use super::said::Refusals;
 use crate::{
     agents,
     extract::{Admin, Body},
@@ -22,8 +23,7 @@ use crate::{
     responses(
         (status = 201, body = Session),
         (status = 400, description = "no such agent, or nowhere to run it", body = ErrorResponse),
-        (status = 401, body = ErrorResponse),
-        (status = 403, body = ErrorResponse),
+        Refusals,
         (status = 429, description = "too many agents run", body = ErrorResponse),
     ),
     security(("bearer" = [])),

@@ -1,11 +1,9 @@
 //! `GET /sessions`.
 
 use axum::{Json, extract::State};
-use handraise_api::{
-    error::ErrorResponse,
-    session::{Session, SessionList},
-};
+use handraise_api::session::{Session, SessionList};
 
+use super::said::Refusals;
 use crate::{extract::Viewer, failure::Failure, inbox::App};
 
 /// Most sessions that have not ended, as many as holders may have asks from (S37: 256, with room for lost ones).
@@ -20,8 +18,7 @@ const LATEST: u32 = 100;
     tag = "sessions",
     responses(
         (status = 200, body = SessionList),
-        (status = 401, body = ErrorResponse),
-        (status = 403, body = ErrorResponse),
+        Refusals,
     ),
     security(("bearer" = [])),
 )]

@@ -10,6 +10,7 @@ use handraise_api::{
     error::ErrorResponse,
 };
 
+use super::said::{Refusals, Unknown};
 use crate::{
     extract::{Admin, Body},
     failure::Failure,
@@ -23,8 +24,7 @@ use crate::{
     tag = "tokens",
     responses(
         (status = 200, body = TokenList),
-        (status = 401, body = ErrorResponse),
-        (status = 403, body = ErrorResponse),
+        Refusals,
     ),
     security(("bearer" = [])),
 )]
@@ -41,8 +41,7 @@ pub(crate) async fn list(State(app): State<App>, _: Admin) -> Json<TokenList> {
     responses(
         (status = 201, body = CreatedToken),
         (status = 400, body = ErrorResponse),
-        (status = 401, body = ErrorResponse),
-        (status = 403, body = ErrorResponse),
+        Refusals,
         (status = 429, description = "there are too many", body = ErrorResponse),
     ),
     security(("bearer" = [])),
@@ -70,9 +69,8 @@ pub(crate) async fn create(
     params(("id" = String, Path, description = "The token")),
     responses(
         (status = 204),
-        (status = 401, body = ErrorResponse),
-        (status = 403, body = ErrorResponse),
-        (status = 404, body = ErrorResponse),
+        Refusals,
+        Unknown,
     ),
     security(("bearer" = [])),
 )]

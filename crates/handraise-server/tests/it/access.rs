@@ -22,6 +22,7 @@ const ROUTES: &[(&str, &str, Option<&str>)] = &[
     ("POST", "/sessions", Some("admin")),
     ("POST", "/sessions/a/prompt", Some("admin")),
     ("POST", "/sessions/a/cancel", Some("admin")),
+    ("GET", "/agents", Some("admin")),
     ("GET", "/flags", Some("admin")),
     ("PUT", "/flags/elicitation", Some("admin")),
     ("GET", "/tokens", Some("admin")),

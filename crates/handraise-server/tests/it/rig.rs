@@ -438,6 +438,7 @@ impl Holder {
             cwd: None,
             state,
             stop_reason: None,
+            background: false,
         };
         self.send(FrameKind::Event, "", action::SESSION_UPDATED, &said).await;
     }

@@ -138,6 +138,8 @@ async fn an_agent_is_started_as_configured_and_its_prompt_follows_over_the_strea
         std::fs::create_dir(dir.join("work")).unwrap();
     })
     .await;
+    let agents = rig.get("/agents").await.json();
+    assert_eq!(agents, json!({"agents": [{"id": "scripted", "cwd": null}]}), "and not how it is called");
     let work = rig.dir.path().join("work");
     let start = json!({"agent": "scripted", "cwd": work, "prompt": "do it"});
     let started = rig.post("/sessions", start).await;
@@ -200,4 +202,23 @@ async fn what_cannot_be_started_is_said() {
         assert!(message.contains(word), "{message}");
     }
     assert!(rig.get("/sessions").await.json()["sessions"].as_array().unwrap().is_empty());
+    assert_eq!(
+        rig.get("/agents").await.json(),
+        json!({"agents": []}),
+        "what cannot be started is not offered"
+    );
+}
+
+#[tokio::test]
+async fn what_goes_on_in_the_background_is_told() {
+    let rig = rig().await;
+    let mut holder = rig.holder().await;
+    let mut said = json!({"session_id": "one", "agent": "codex", "title": null, "cwd": null, "state": "idle",
+        "stop_reason": "end_turn", "background": true});
+    holder.send(handraise_api::frame::FrameKind::Event, "", action::SESSION_UPDATED, &said).await;
+    rig.until("/sessions/one", |session| session["background"] == true).await;
+    // An older holder says nothing of it.
+    said.as_object_mut().unwrap().remove("background");
+    holder.send(handraise_api::frame::FrameKind::Event, "", action::SESSION_UPDATED, &said).await;
+    rig.until("/sessions/one", |session| session["background"] == false).await;
 }

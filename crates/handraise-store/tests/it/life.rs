@@ -267,6 +267,7 @@ fn updated(session: &str, state: SessionState) -> SessionUpdated {
         cwd: Some("/src".into()),
         state,
         stop_reason: None,
+        background: false,
     }
 }
 
