@@ -36,6 +36,10 @@ export class Mock {
       { id: "t2", name: "Desk one", scope: "admin", owner: null, created_at: new Date().toISOString(), expires_at: null, page_session: true },
     ];
     this.logins = new Map(Object.entries(TOKENS).map(([scope, token]) => [token, { token, scope, name: "Desk one" }]));
+    this.agents = [
+      { id: "claude", cwd: "~/src/orders" },
+      { id: "codex", cwd: null },
+    ];
     this.spent = false;
     /** By ask id: how the next answers go: a function (body, ask, login) ⇒ {status, body}, or nothing for plain acceptance. */
     this.verdicts = new Map();
@@ -151,6 +155,8 @@ export class Mock {
       this.logins.delete(login.token);
       return reply(204);
     }
+    if (path === "/agents") return reply(200, { agents: this.agents });
+    if (path === "/asks/answer-batch") return this.batch(body, login, reply);
     if (path === "/asks") return reply(200, this.page(url.searchParams));
     const [, kind, id, verb] = path.split("/").map(decodeURIComponent);
     if (kind === "asks") return this.ask(id, verb, body, login, reply);
@@ -203,6 +209,12 @@ export class Mock {
     if (ask.settlement !== null) return reply(404, { ...error("NOT_FOUND", "it has ended"), settlement: ask.settlement, recorded: false });
     const by = { by: login.name, answers: masked(ask, body.answers), submission_id: `sub-${this.log.length}`, reason: body.reject_reason || null };
     return reply(200, this.settle(id, settlement(body.rejected ? "decline" : "accept", by)));
+  }
+
+  batch({ submissions }, login, reply) {
+    const ended = submissions.map(({ id }) => this.asks.get(id)).find((ask) => ask === undefined || ask.settlement !== null);
+    if (ended !== undefined) return reply(404, { ...error("NOT_FOUND", "one had ended"), settlement: ended.settlement, recorded: false });
+    return reply(200, { asks: submissions.map(({ id, answers }) => this.settle(id, settlement("accept", { by: login.name, answers, submission_id: `sub-${id}` }))) });
   }
 
   session(id, verb, query, body, reply) {

@@ -210,6 +210,7 @@ export function session(id, more = {}) {
     cwd: null,
     state: "idle",
     stop_reason: null,
+    background: false,
     pending_action: null,
     waiting: 0,
     holder_connected: true,
@@ -224,6 +225,7 @@ export function sampleSessions(now = Date.now()) {
   return [
     session("s-orders", { title: "orders-service", cwd: "~/src/orders", state: "running", pending_action: "clarification", waiting: 1, updated_at: iso(now - 2 * MINUTE) }),
     session("s-infra", { title: "infra", agent: "codex-acp", state: "running", updated_at: iso(now - 3 * MINUTE) }),
+    session("s-watch", { title: "watch", stop_reason: "end_turn", background: true, updated_at: iso(now - 9 * MINUTE) }),
     session("s-flaky", { title: "flaky-tests", stop_reason: "end_turn", updated_at: iso(now - 61 * MINUTE) }),
     session("s-bump", { title: "api-bump", agent: "codex-acp", state: "ended", stop_reason: "cancelled", updated_at: iso(now - 185 * MINUTE) }),
     session("s-notes", { title: "release-notes", agent: "mistral-vibe", state: "ended", stop_reason: "max_turn_requests", updated_at: iso(now - 305 * MINUTE) }),

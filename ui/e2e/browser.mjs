@@ -83,6 +83,17 @@ export async function clean(page, what) {
     const flat = new CSSStyleSheet();
     flat.replaceSync(".foot, .compose, .top, .side nav { position: static !important }");
     document.adoptedStyleSheets = [flat];
+    // The page may draw itself anew for that, or still be drawing: axe is no snapshot, so it reads what stands still.
+    await new Promise((resolve) => {
+      let quiet;
+      const watch = new MutationObserver(() => wait());
+      const wait = () => {
+        clearTimeout(quiet);
+        quiet = setTimeout(() => requestAnimationFrame(() => (watch.disconnect(), resolve())), 50);
+      };
+      watch.observe(document, { subtree: true, childList: true, attributes: true, characterData: true });
+      wait();
+    });
     const found = await window.axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"] });
     document.adoptedStyleSheets = [];
     return found;

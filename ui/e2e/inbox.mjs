@@ -1,6 +1,6 @@
 // The real inbox and real agents for a test: `handraise up` in a throw-away data directory.
 import { spawn } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import assert from "node:assert/strict";
@@ -23,14 +23,19 @@ function start(args) {
 }
 
 export class Inbox {
-  constructor() {
+  /** `config` makes the text of its config file from its directory. */
+  constructor(config) {
     this.dir = mkdtempSync(join(tmpdir(), "handraise-page-"));
+    if (config !== undefined) {
+      this.config = join(this.dir, "handraise.toml");
+      writeFileSync(this.config, config(this.dir), { mode: 0o600 });
+    }
     this.agents = [];
   }
 
   /** Starts it, on a port of its own or again on the same one. */
   async up() {
-    this.run = start(["up", "--listen", `127.0.0.1:${this.port ?? 0}`, "--data-dir", this.dir, "--no-open"]);
+    this.run = start(["up", "--listen", `127.0.0.1:${this.port ?? 0}`, "--data-dir", this.dir, "--no-open", ...(this.config === undefined ? [] : ["--config", this.config])]);
     await until(() => /http:\S+#\S+/.test(this.run.out) || this.run.child.exitCode !== null, "the inbox is up");
     const link = /http:\S+#\S+/.exec(this.run.out)?.[0];
     assert.ok(link !== undefined, `no sign-in link: ${this.run.err}`);

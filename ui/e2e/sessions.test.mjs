@@ -37,6 +37,7 @@ test("ac09 a running session with an open ask shows the waiting sign alone", asy
   assert.equal(await row.getByTestId("task-state-running").count(), 0);
   assert.equal(await row.getByTestId("task-state-background-running").count(), 0);
   await page.locator('[data-row="s-infra"]').getByTestId("task-state-running").waitFor();
+  await page.locator('[data-row="s-watch"]').getByTestId("task-state-background-running").waitFor();
   const settled = { ...mock.sessions.get("s-orders"), pending_action: null, waiting: 0 };
   mock.emit("session.updated", settled);
   await row.getByTestId("task-state-running").waitFor();
@@ -103,13 +104,18 @@ test("a session is started with an agent of the configuration", async () => {
   const { page } = view;
   await enter(page, mock.url, ADMIN, "/sessions");
   await page.getByRole("button", { name: "New session" }).click();
-  await page.getByLabel("Agent", { exact: true }).fill("codex");
+  const agent = page.getByLabel("Agent", { exact: true });
+  assert.deepEqual(await agent.locator("option").allTextContents(), ["claude", "codex"]);
+  await page.getByLabel("Folder (optional)").waitFor();
+  await agent.selectOption("codex");
+  // What has no folder of its own in the configuration needs one.
+  await page.getByLabel("Folder", { exact: true }).fill("/src/orders");
   await page.getByLabel("First message (optional)").fill("Hello");
   await clean(page, "new session");
   await picture(page, "session-start-1280-light");
   await page.getByRole("button", { name: "Start", exact: true }).click();
   await page.getByRole("heading", { name: "Hello", level: 1 }).waitFor();
-  assert.deepEqual(mock.sent("/sessions")[0].body, { agent: "codex", cwd: null, prompt: "Hello" });
+  assert.deepEqual(mock.sent("/sessions")[0].body, { agent: "codex", cwd: "/src/orders", prompt: "Hello" });
   await view.done(mock.url);
 });
 

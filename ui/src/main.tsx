@@ -11,12 +11,6 @@ import "./style/pages.css";
 import "./style/small.css";
 import { render } from "preact";
 import { useCallback, useEffect, useState } from "preact/hooks";
-import { KeyHelp } from "./components/keys.tsx";
-import { Shell } from "./components/shell.tsx";
-import { InboxPage } from "./pages/inbox.tsx";
-import { SessionsPage } from "./pages/sessions.tsx";
-import { SettingsPage } from "./pages/settings.tsx";
-import { SignIn } from "./pages/sign-in.tsx";
 import { access, linkSecret, type Access } from "./state/access.ts";
 import { useCell } from "./state/cell.ts";
 import { forgetEntries } from "./state/entries.ts";
@@ -25,6 +19,12 @@ import { goLive, type Live } from "./state/live.ts";
 import { route } from "./state/router.ts";
 import { forgetSubmissions } from "./state/submissions.ts";
 import { showCount } from "./state/title.ts";
+import { KeyHelp } from "./components/keys.tsx";
+import { Shell } from "./components/shell.tsx";
+import { InboxPage } from "./pages/inbox.tsx";
+import { SessionsPage } from "./pages/sessions.tsx";
+import { SettingsPage } from "./pages/settings.tsx";
+import { SignIn } from "./pages/sign-in.tsx";
 import * as words from "./words.ts";
 
 function App() {
@@ -58,14 +58,14 @@ function Page({ live }: { live: Live }) {
   const at = useCell(route);
   useCell(live.version);
   const [help, setHelp] = useState(false);
-  useKeyboard(useCallback(() => setHelp(true), []));
-  const open = (at.page === "inbox" && at.ask !== null) || (at.page === "sessions" && at.session !== null);
+  useKeyboard(live.inbox, useCallback(() => setHelp(true), []));
+  const open = (at.page === "inbox" && (at.ask !== null || at.together === true)) || (at.page === "sessions" && at.session !== null);
   const count = live.inbox.openCount;
   useEffect(() => showCount(words.pages[at.page], count), [at.page, count]);
   return (
     <>
       <Shell live={live} page={at.page} open={open}>
-        {at.page === "inbox" && <InboxPage live={live} askId={at.ask} />}
+        {at.page === "inbox" && <InboxPage live={live} askId={at.ask} together={at.together === true} />}
         {at.page === "sessions" && <SessionsPage live={live} sessionId={at.session} />}
         {at.page === "settings" && <SettingsPage live={live} tab={at.tab} key={at.tab} />}
       </Shell>

@@ -55,7 +55,7 @@ export const inboxFilters = { all: "All", agents: "Agents", gateways: "Gateways"
 export const inboxGroups = { soon: "Due in 5 minutes", hour: "Within the hour", later: "Later", never: "No deadline" } satisfies Record<When, string>;
 export const inboxLoading = "Loading your inbox…";
 export const inboxNothingFound = "No ask matches.";
-export const inboxShowAll = "Show all";
+export const inboxShowAll = "show all";
 export const inboxMore = (count: number) => `${plural(count, "more ask")} from`;
 export const inboxArrived = (name: string) => `1 new ask from ${name}`;
 export const inboxUnloaded = (count: number) => `${plural(count, "more ask")} not shown. Answer or skip some first.`;
@@ -63,6 +63,7 @@ export const inboxPick = "Choose an ask on the left, or press j.";
 export const inboxNewRow = "new, ";
 export const inboxCharacters = (hidden: string) => `${hidden} more characters`;
 export const inboxDraft = "draft";
+export const inboxMarked = "marked";
 export const inboxParked = "parked";
 export const inboxLink = "link";
 export const inboxSent = "sent";
@@ -98,7 +99,6 @@ export const cardMissingTitle = "No such ask";
 export const cardMissing = "It may have ended long ago, or the address is wrong.";
 export const cardUnreadable = "This ask could not be loaded.";
 export const cardAs = " as ";
-export const cardAsks = " asks";
 export const cardVerbs = {
   elicitation: " asks",
   permission: " asks permission",
@@ -113,7 +113,9 @@ export const cardInSession = " in ";
 export const cardOpened = (time: string) => `Opened ${time}`;
 export const cardLeft = (time: string) => `${time} left`;
 export const cardThen = (ask: Ask) =>
-  ask.on_deadline === "decline"
+  ask.parked_until !== null
+    ? ""
+    : ask.on_deadline === "decline"
     ? ", then it is declined without you"
     : ask.on_deadline === "refuse"
       ? ", then it is refused"
@@ -143,7 +145,11 @@ export const cardNotSettled = "Nothing is settled yet";
 export const cardSent = "Sent. Waiting for the agent to take it…";
 export const cardSentUnknown = "Sent. The agent’s side has not said yet whether it took it.";
 export const cardTooSoon = "That was pressed before the question stood still. Nothing was sent.";
-export const cardReadOnly = "You may read here, not answer.";
+
+export const togetherMarked = (count: number) => `${count} marked: answer together`;
+export const togetherTitle = "Answer together";
+export const togetherSend = (count: number) => `Answer ${count} together, all or none`;
+export const togetherFailed = (message: string) => `None was answered. ${message}`;
 
 export const noticeInvalid = (count: number) =>
   `${count === 1 ? "One answer was" : `${count} answers were`} refused. Nothing was sent on, the ask is still open.`;
@@ -182,7 +188,6 @@ export const questionRequired = "needed";
 export const questionOwnWords = (title: string) => `${title}, in your own words`;
 export const questionOwnWordsPlaceholder = "Or in your own words";
 export const questionOptional = "Optional";
-export const questionAny = "Any number of these";
 export const questionItems = (least: number | undefined, most: number | undefined) =>
   least !== undefined && most !== undefined
     ? least === most
@@ -200,7 +205,6 @@ export const questionBeside = { adds: "Sent beside your pick.", replaces: "Sent 
 export const questionInstead = "Your words or a pick, not both.";
 export const questionFindChoice = "Find a choice";
 export const questionShown = (shown: number, of: number) => `${shown.toLocaleString("en")} of ${of.toLocaleString("en")}`;
-export const questionNarrow = (shown: number, of: number) => `${shown.toLocaleString("en")} of ${of.toLocaleString("en")} shown. Search to see the others.`;
 export const questionNoChoice = "No choice matches.";
 export const questionChosen = (labels: string) => `Chosen: ${labels}`;
 export const questionSends = "sends ";
@@ -223,8 +227,6 @@ export const confirmPreview = "What it would do";
 export const linkOpen = (host: string) => `Open ${host} ↗`;
 export const linkOpenAnyway = "Open anyway ↗";
 export const linkDoNot = "Do not open";
-export const linkCopy = "Copy the address";
-export const linkCopied = "Copied";
 export const linkNotFetched = (host: string) => `Not opened or fetched yet. What you enter there goes to ${host}, never through the agent.`;
 export const linkLookalike = (shown: string) => `This host hides a letter of another alphabet: it would show as “${shown}”.`;
 export const linkDisguise = (name: string) => `“${name}” before the @ is not the host.`;
@@ -270,7 +272,6 @@ export const endProvenances = {
   not_shown: "not shown to anybody",
   system: "system",
 } satisfies Record<Provenance, string>;
-export const endBy = "By";
 export const endAnotherOperator = "Another operator";
 export const endInInbox = "in the inbox";
 export const endWithWords = (picked: string, text: string) => `${picked}, with “${text}”`;
@@ -283,16 +284,16 @@ export const sessionsPick = "Choose a session on the left.";
 export const sessionsMissing = "No such session";
 export const sessionsUntitled = "Untitled session";
 export const sessionsAsksOpen = (count: number) => `${plural(count, "ask")} open`;
-export const sessionsRunning = "a turn is under way";
+export const sessionsSigns = { running: "a turn is under way", background: "goes on in the background", cancelled: "cancelled" };
 export const sessionsFinished = "finished its turn";
 export const sessionsIdle = "waiting for a prompt";
-export const sessionsCancelled = "cancelled";
 export const sessionsEndedLine = "the agent has ended";
 export const sessionsStopped = (reason: string) => `stopped: ${reason}`;
 export const sessionsDisconnected = "not connected";
 export const sessionsIcons = {
   waiting: "waiting for input",
   running: "running",
+  background: "running in the background",
   finished: "finished",
   cancelled: "cancelled",
   failed: "failed",
@@ -322,8 +323,8 @@ export const sessionsLoadFailed = "The transcript could not be loaded.";
 export const sessionsEarlier = (count: number) => `Show ${plural(count, "earlier entry", "earlier entries")}`;
 export const sessionsStart = "New session";
 export const sessionsStartAgent = "Agent";
-export const sessionsStartAgentHint = "The id of an [[agent]] in the configuration";
-export const sessionsStartCwd = "Folder (optional)";
+export const sessionsStartNone = "The configuration has no [[agent]] to start.";
+export const sessionsStartCwd = (optional: boolean) => (optional ? "Folder (optional)" : "Folder");
 export const sessionsStartPrompt = "First message (optional)";
 export const sessionsStartNow = "Start";
 export const sessionsStarting = "Starting…";
@@ -373,7 +374,6 @@ export const accessOwner = "Owner (holders only, optional)";
 export const accessMake = "Create";
 export const accessShownOnce = "Shown this once. It is kept only as a hash.";
 export const accessCopy = "Copy";
-export const accessCopied = "Copied";
 export const accessDone = "I have it";
 export const accessList = "Tokens";
 export const accessColumns = ["Name", "Scope", "Made", "Ends", ""] as const;
@@ -407,6 +407,7 @@ export const keysList = [
   ["/", "find an ask"],
   ["u", "back to the list"],
   ["Esc", "leave a field, close; never skips"],
+  ["x", "mark, to answer several together"],
   ["g i, g s", "inbox, sessions"],
   ["?", "these keys"],
 ] as const;

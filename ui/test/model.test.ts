@@ -210,6 +210,7 @@ const session = (more: Partial<Session>): Session => ({
   cwd: null,
   state: "idle",
   stop_reason: null,
+  background: false,
   pending_action: null,
   waiting: 0,
   holder_connected: true,

@@ -1,4 +1,5 @@
 // One call of the inbox's API: the token goes in the header, never in a cookie or an address (S1).
+import { parsed } from "../model/json.ts";
 import type { ErrorBody, ErrorDetail, Settlement } from "./types.ts";
 
 /** A call that failed. `status` is 0 when the inbox could not be reached at all. */
@@ -45,19 +46,10 @@ export function client(token: string | null, onRefused: () => void): Client {
     const text = await response.text().catch(() => "");
     if (response.ok) return (text === "" ? undefined : JSON.parse(text)) as T;
     if (response.status === 401 && token !== null) onRefused();
-    throw new CallError(response.status, parsed(text));
+    throw new CallError(response.status, (parsed(text) ?? {}) as Partial<ErrorBody>);
   }
   return {
     get: (path) => call("GET", path),
     send: (method, path, body) => call(method, path, body),
   };
-}
-
-function parsed(text: string): Partial<ErrorBody> {
-  try {
-    const body: unknown = JSON.parse(text);
-    return typeof body === "object" && body !== null ? (body as Partial<ErrorBody>) : {};
-  } catch {
-    return {};
-  }
 }

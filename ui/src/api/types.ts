@@ -2,6 +2,7 @@
 import type { ErrorResponse, LoginResponse, NotFoundResponse } from "../api.generated.ts";
 
 export type {
+  Agent,
   Answer,
   Ask,
   AskList,

@@ -33,10 +33,12 @@ interface Props {
   boxed?: boolean;
   /** The person has just opened it: the heading takes the focus. */
   focus?: boolean;
+  /** One of several that are answered by one button, which is not on the card. */
+  together?: boolean;
   heading: string;
 }
 
-export function Card({ live, ask, boxed = false, focus = false, heading }: Props) {
+export function Card({ live, ask, boxed = false, focus = false, together = false, heading }: Props) {
   const root = useRef<HTMLElement>(null);
   const link = useCell(live.link);
   const draft = useCell(entriesOf(ask));
@@ -84,7 +86,7 @@ export function Card({ live, ask, boxed = false, focus = false, heading }: Props
   // When the card's controls go while one of them has the focus, the focus stays on this card.
   const hadFocus = useRef(false);
   useLayoutEffect(() => {
-    if (hadFocus.current && document.activeElement === document.body) root.current?.querySelector<HTMLElement>("h1, h3")?.focus();
+    if (hadFocus.current && document.activeElement === document.body) root.current?.querySelector<HTMLElement>("h1, h2")?.focus();
   });
   hadFocus.current = root.current?.contains(document.activeElement) ?? false;
 
@@ -137,7 +139,7 @@ export function Card({ live, ask, boxed = false, focus = false, heading }: Props
         {notice !== null && <CardNotice live={live} ask={ask} notice={notice} submission={submission} />}
         {ask.confirm !== null && <Confirm call={ask.confirm} />}
         {ask.mode === "url" && <Link ask={ask} />}
-        {(risk ? ask.questions.filter((question) => question !== soleBoolean(ask)) : ask.questions).map((question) => (
+        {(risk && !together ? ask.questions.filter((question) => question !== soleBoolean(ask)) : ask.questions).map((question) => (
           <Question
             key={question.id}
             ask={ask}
@@ -154,7 +156,7 @@ export function Card({ live, ask, boxed = false, focus = false, heading }: Props
             }}
           />
         ))}
-        <Foot
+        {!together && <Foot
           live={live}
           ask={ask}
           sent={now.is === "sent"}
@@ -168,7 +170,7 @@ export function Card({ live, ask, boxed = false, focus = false, heading }: Props
           onSkip={(allowed, reason) => act(allowed, () => void send([], true, reason))}
           onSubmit={(event) => act(guard.click(event), submitAnswers)}
           guard={guard}
-        />
+        />}
       </>
     );
   }
@@ -194,6 +196,7 @@ export function Card({ live, ask, boxed = false, focus = false, heading }: Props
       onKeyDown={(event) => {
         if (!open) return;
         const wish = shortcut(event, risk);
+        if (together && typeof wish !== "number" && wish !== "leave") return;
         if (wish === "submit" && !skipping) {
           event.preventDefault();
           act(guard.key(), submitAnswers);
@@ -212,7 +215,7 @@ export function Card({ live, ask, boxed = false, focus = false, heading }: Props
           event.preventDefault();
           event.stopPropagation();
           if (skipping) setSkipping(false);
-          root.current?.querySelector<HTMLElement>("h1, h3")?.focus();
+          root.current?.querySelector<HTMLElement>("h1, h2")?.focus();
         }
       }}
     >
@@ -254,7 +257,7 @@ function confirmation(ask: Ask, answers: Answer[]): Answer[] {
   return [...answers.filter((answer) => answer.question_id !== question.id), { question_id: question.id, selected_options: ["true"], custom_text: "" }];
 }
 
-function focusFirst(card: HTMLElement | null, question: string | undefined): void {
+export function focusFirst(card: HTMLElement | null, question: string | undefined): void {
   // After the render that marks it.
   requestAnimationFrame(() => {
     const all = [...(card?.querySelectorAll<HTMLElement>("[data-q]") ?? [])];

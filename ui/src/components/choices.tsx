@@ -1,6 +1,7 @@
 // The choices of a question as radio buttons or checkboxes, with descriptions, previews, number keys, and a search where many.
 import { useState } from "preact/hooks";
 import type { Choice, Question } from "../api/types.ts";
+import { found } from "../model/groups.ts";
 import { plain } from "../model/visible.ts";
 import * as words from "../words.ts";
 import { Long, Short, Text } from "./text.tsx";
@@ -36,8 +37,8 @@ export function Choices(props: Props) {
   const [focused, setFocused] = useState<string | null>(null);
 
   const many = all.length > MANY;
-  const found = search.trim() === "" ? all : all.filter((choice) => matches(choice, search));
-  const shown = found.slice(0, drawn);
+  const fitting = all.filter((choice) => found(`${choice.label}\n${choice.value}\n${choice.description ?? ""}`, search.trim()));
+  const shown = fitting.slice(0, drawn);
   const chosen = all.filter((choice) => selected.includes(choice.value));
   const hiddenChosen = many ? chosen.filter((choice) => !shown.includes(choice)) : [];
 
@@ -54,9 +55,9 @@ export function Choices(props: Props) {
         <Row {...props} choice={choice} digit={question.kind === "boolean" ? null : index < 9 ? index + 1 : null} key={choice.value} />
       ))}
       {shown.length === 0 && <p class="hint inset">{words.questionNoChoice}</p>}
-      {found.length > shown.length && (
+      {fitting.length > shown.length && (
         <button class="btn plain inset" type="button" onClick={() => setDrawn(drawn + 5 * DRAWN)}>
-          {words.questionShown(shown.length, found.length)} · {words.inboxShowAll.toLowerCase()}
+          {words.questionShown(shown.length, fitting.length)} · {words.inboxShowAll}
         </button>
       )}
     </div>
@@ -78,7 +79,7 @@ export function Choices(props: Props) {
             }}
           />
           <p class="hint" role="status">
-            {words.questionShown(found.length, all.length)}
+            {words.questionShown(fitting.length, all.length)}
             {hiddenChosen.length > 0 && ` · ${words.questionChosen(hiddenChosen.map((choice) => plain(choice.label, 60)).join(", "))}`}
           </p>
         </div>
@@ -142,12 +143,4 @@ function Row({ question, name, selected, describedBy, invalid, onChoose, choice,
       {digit !== null && <kbd aria-hidden="true">{digit}</kbd>}
     </label>
   );
-}
-
-function matches(choice: Choice, search: string): boolean {
-  const text = `${choice.label}\n${choice.value}\n${choice.description ?? ""}`.toLowerCase();
-  return search
-    .toLowerCase()
-    .split(/\s+/)
-    .every((word) => text.includes(word));
 }

@@ -28,72 +28,33 @@ export function shape(question: Question, value: string): "password" | "number" 
 
 export function Field(props: Props) {
   const { question, id, value, label, describedBy, invalid, onWrite } = props;
+  const beside = takesSelection(question);
+  const is = shape(question, value);
   const common = {
     id,
     "aria-label": label,
     "aria-describedby": describedBy,
     "aria-invalid": invalid || undefined,
     "aria-required": question.required || undefined,
-    autocomplete: "off",
+    autocomplete: is === "password" ? "new-password" : "off",
+    placeholder: beside ? words.questionOwnWordsPlaceholder : question.required || !is.startsWith("line") ? undefined : words.questionOptional,
+    value: is === "date-time" ? (toLocalInput(value) ?? "") : value,
+    onInput: ({ currentTarget: { value: text } }: { currentTarget: { value: string } }) => onWrite(is === "date-time" ? fromLocalInput(text) : text),
   };
-  const beside = takesSelection(question);
-  const placeholder = beside ? words.questionOwnWordsPlaceholder : question.required ? undefined : words.questionOptional;
-  const is = shape(question, value);
-  switch (is) {
-    case "lines":
-      return (
-        <textarea {...common} class="field" rows={2} placeholder={placeholder} value={value} onInput={(event) => onWrite(event.currentTarget.value)} />
-      );
-    case "number":
-      return (
-        <input
-          {...common}
-          class="field short num"
-          type="text"
-          inputMode={question.kind === "integer" ? "numeric" : "decimal"}
-          value={value}
-          onInput={(event) => onWrite(event.currentTarget.value)}
-        />
-      );
-    case "date":
-      return <input {...common} class="field date num" type="date" value={value} onInput={(event) => onWrite(event.currentTarget.value)} />;
-    case "date-time":
-      return (
-        <input
-          {...common}
-          class="field date num"
-          type="datetime-local"
-          value={toLocalInput(value) ?? ""}
-          onInput={(event) => onWrite(fromLocalInput(event.currentTarget.value))}
-        />
-      );
-    case "password":
-      return (
-        <input
-          {...common}
-          class="field"
-          type="password"
-          autocomplete="new-password"
-          spellcheck={false}
-          placeholder={beside ? placeholder : undefined}
-          value={value}
-          onInput={(event) => onWrite(event.currentTarget.value)}
-        />
-      );
-    case "line": {
-      const { format } = question.constraints;
-      const inputMode = format === "email" ? "email" : format === "uri" ? "url" : "text";
-      return (
-        <input
-          {...common}
-          class="field"
-          type="text"
-          inputMode={inputMode}
-          placeholder={placeholder}
-          value={value}
-          onInput={(event) => onWrite(event.currentTarget.value)}
-        />
-      );
-    }
-  }
+  if (is === "lines") return <textarea {...common} class="field" rows={2} />;
+  return (
+    <input
+      {...common}
+      class={`field ${is === "number" ? "short num" : is.startsWith("date") ? "date num" : ""}`}
+      type={(is === "date-time" ? "datetime-local" : is === "date" || is === "password" ? is : "text") as "text"}
+      inputMode={inputMode(question)}
+      spellcheck={is === "password" ? false : undefined}
+    />
+  );
+}
+
+function inputMode({ kind, constraints: { format } }: Question) {
+  if (kind === "integer") return "numeric";
+  if (kind === "number") return "decimal";
+  return format === "email" ? "email" : format === "uri" ? "url" : undefined;
 }

@@ -1,14 +1,13 @@
 // The two ways out of a card: Skip on the left, Submit on the right, and between them what will be sent.
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Ask } from "../api/types.ts";
-import { destination } from "../model/host.ts";
 import type { Notice } from "../model/phase.ts";
 import { clock } from "../model/time.ts";
 import { plain } from "../model/visible.ts";
 import type { Guarded } from "../state/guarded.ts";
 import type { Live } from "../state/live.ts";
 import * as words from "../words.ts";
-import { suspicious } from "./link.tsx";
+import { destinationOf, suspicious } from "./link.tsx";
 
 interface Props {
   live: Live;
@@ -90,7 +89,7 @@ function labels(ask: Ask, notice: Notice | null): { skip: string; submit: string
     return { skip: words.confirmRefuse(action), submit: action, tone: "danger", skipFirst: false };
   }
   if (ask.mode === "url") {
-    const to = ask.url === null ? null : destination(ask.url);
+    const to = destinationOf(ask);
     const risky = to === null || suspicious(to);
     return { skip: words.linkDoNot, submit: risky ? words.linkOpenAnyway : words.linkOpen(to.host), tone: risky ? "" : "primary", skipFirst: risky };
   }

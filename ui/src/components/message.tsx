@@ -32,7 +32,7 @@ export function Message({ ask, boxed, focus, id, between }: Props) {
   useEffect(() => {
     if (focus) heading.current?.focus({ preventScroll: false });
   }, [ask.id, focus]);
-  const Heading = boxed ? "h3" : "h1";
+  const Heading = boxed ? "h2" : "h1";
   return (
     <>
       <Heading id={id} ref={heading} tabIndex={-1}>

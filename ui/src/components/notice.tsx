@@ -28,54 +28,23 @@ export function CardNotice({ live, ask, notice, submission }: { live: Live; ask:
         </Note>
       );
     }
-    case "undelivered": {
-      const { title, text } = words.noticeUndelivered(name);
-      return (
-        <Note icon="warn" tone="warn" role="alert" title={title}>
-          {text}
-        </Note>
-      );
-    }
-    case "disconnected": {
-      const { title, text } = words.noticeDisconnected(name);
-      return (
-        <Note icon="off" tone="warn" title={title}>
-          {text}
-        </Note>
-      );
-    }
+    case "undelivered":
+      return <Note icon="warn" tone="warn" role="alert" {...words.noticeUndelivered(name)} />;
+    case "disconnected":
+      return <Note icon="off" tone="warn" {...words.noticeDisconnected(name)} />;
     case "offline": {
       const left = link.is === "lost" ? Math.ceil((link.retryAt - Date.now()) / 1_000) : 0;
-      const { title, text } = words.noticeOffline(Math.max(0, left));
-      return (
-        <Note icon="off" tone="warn" title={title}>
-          {text}
-        </Note>
-      );
+      return <Note icon="off" tone="warn" {...words.noticeOffline(Math.max(0, left))} />;
     }
     case "failed": {
       const failed = submission?.is === "failed" ? submission : { status: 0, message: "" };
-      const { title, text } = words.noticeFailed(failed.status, plain(failed.message, 300));
-      return (
-        <Note icon="warn" tone="warn" role="alert" title={title}>
-          {text}
-        </Note>
-      );
+      return <Note icon="warn" tone="warn" role="alert" {...words.noticeFailed(failed.status, plain(failed.message, 300))} />;
     }
     case "parked": {
       const left = ask.parked_until === null ? 0 : Date.parse(ask.parked_until) - live.now();
-      const { title, text } = words.noticeParked(coarse(left));
-      return (
-        <Note icon="clock" title={title}>
-          {text}
-        </Note>
-      );
+      return <Note icon="clock" {...words.noticeParked(coarse(left))} />;
     }
     case "readonly":
-      return (
-        <Note icon="cut" title={words.noticeReadonly.title}>
-          {words.noticeReadonly.text}
-        </Note>
-      );
+      return <Note icon="cut" {...words.noticeReadonly} />;
   }
 }

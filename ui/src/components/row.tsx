@@ -3,6 +3,7 @@ import type { Ask } from "../api/types.ts";
 import { hasDraft } from "../model/drafts.ts";
 import { coarse, MINUTE } from "../model/time.ts";
 import { count, cut } from "../model/visible.ts";
+import { marked } from "../state/marked.ts";
 import type { Live } from "../state/live.ts";
 import * as words from "../words.ts";
 import { Short, Text } from "./text.tsx";
@@ -22,6 +23,7 @@ export function Row({ live, ask, current, seen }: { live: Live; ask: Ask; curren
     ask.mode === "url" ? words.inboxLink : null,
     ask.parked_until !== null ? words.inboxParked : null,
     ask.holder_connected || ask.state === "settled" ? null : words.inboxDisconnected,
+    marked.get().has(ask.id) ? words.inboxMarked : null,
     ask.state !== "settled" && hasDraft(localStorage, ask.id) ? words.inboxDraft : null,
   ].filter((fact) => fact !== null);
   const claims = [

@@ -34,14 +34,11 @@ const ICONS: Record<End, IconName> = {
 
 export function Settled(props: Props) {
   const { ask, end, settlement } = props;
-  const { title, text } = sentence(props);
   const answered = settlement.outcome === "accept" && (end === "mine" || settlement.answers.length > 0);
   const others = end === "other" || end === "other-skipped" || end === "reported";
   return (
     <>
-      <Note icon={ICONS[end]} title={title}>
-        {text}
-      </Note>
+      <Note icon={ICONS[end]} {...sentence(props)} />
       <dl class="facts">
         {answered && <Facts ask={ask} answers={settlement.answers} />}
         {others && (
@@ -50,7 +47,7 @@ export function Settled(props: Props) {
             <dd>{words.endProvenances[settlement.provenance]}</dd>
           </>
         )}
-        {settlement.reason !== null && settlement.reason !== "" && !end.startsWith("mine") && (
+        {settlement.reason !== null && settlement.reason !== "" && !["mine", "mine-skipped", "gone", "recorded"].includes(end) && (
           <>
             <dt>{words.endReason}</dt>
             <dd>

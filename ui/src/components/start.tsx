@@ -1,26 +1,33 @@
 // Starts a session with one of the agents of the configuration.
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { CallError } from "../api/client.ts";
-import type { Session } from "../api/types.ts";
+import type { Agent, Session } from "../api/types.ts";
 import { plain } from "../model/visible.ts";
 import type { Live } from "../state/live.ts";
 import { go } from "../state/router.ts";
 import * as words from "../words.ts";
 
 export function Start({ live, onDone }: { live: Live; onDone(): void }) {
-  const [agent, setAgent] = useState("");
+  const [agents, setAgents] = useState<Agent[] | null>(null);
+  const [id, setId] = useState("");
   const [cwd, setCwd] = useState("");
   const [prompt, setPrompt] = useState("");
   const [busy, setBusy] = useState(false);
   const [failed, setFailed] = useState<string | null>(null);
 
+  const fail = (error: unknown): void => setFailed(words.sessionsStartFailed(error instanceof CallError ? plain(error.message, 200) : ""));
+  useEffect(() => {
+    live.api.get<{ agents: Agent[] }>("/agents").then((list) => setAgents(list.agents), fail);
+  }, [live]);
+  const agent = agents?.find((one) => one.id === id) ?? agents?.[0];
+
   async function start(): Promise<void> {
-    if (busy || agent.trim() === "") return;
+    if (busy || agent === undefined) return;
     setBusy(true);
     setFailed(null);
     try {
       const session = await live.api.send<Session>("POST", "/sessions", {
-        agent: agent.trim(),
+        agent: agent.id,
         cwd: cwd.trim() === "" ? null : cwd.trim(),
         prompt: prompt.trim() === "" ? null : prompt,
       });
@@ -29,7 +36,7 @@ export function Start({ live, onDone }: { live: Live; onDone(): void }) {
       onDone();
       go({ page: "sessions", session: session.id });
     } catch (error) {
-      setFailed(words.sessionsStartFailed(error instanceof CallError ? plain(error.message, 200) : ""));
+      fail(error);
       setBusy(false);
     }
   }
@@ -42,23 +49,38 @@ export function Start({ live, onDone }: { live: Live; onDone(): void }) {
         void start();
       }}
     >
-      <label for="sa">{words.sessionsStartAgent}</label>
-      <input class="field" id="sa" required autocomplete="off" aria-describedby="sah" value={agent} onInput={(event) => setAgent(event.currentTarget.value)} />
-      <p class="hint" id="sah">
-        {words.sessionsStartAgentHint}
-      </p>
-      <label for="sc">{words.sessionsStartCwd}</label>
-      <input class="field" id="sc" autocomplete="off" value={cwd} onInput={(event) => setCwd(event.currentTarget.value)} />
-      <label for="sp">{words.sessionsStartPrompt}</label>
-      <textarea class="field" id="sp" rows={2} value={prompt} onInput={(event) => setPrompt(event.currentTarget.value)} />
+      {agent === undefined ? (
+        failed === null && <p class="hint">{agents === null ? words.settingsLoading : words.sessionsStartNone}</p>
+      ) : (
+        <>
+          <label for="sa">{words.sessionsStartAgent}</label>
+          <select class="field" id="sa" value={agent.id} onChange={(event) => setId(event.currentTarget.value)}>
+            {agents?.map((one) => (
+              <option key={one.id}>{one.id}</option>
+            ))}
+          </select>
+          <label for="sc">{words.sessionsStartCwd(agent.cwd !== null)}</label>
+          <input
+            class="field"
+            id="sc"
+            autocomplete="off"
+            required={agent.cwd === null}
+            placeholder={agent.cwd ?? undefined}
+            value={cwd}
+            onInput={(event) => setCwd(event.currentTarget.value)}
+          />
+          <label for="sp">{words.sessionsStartPrompt}</label>
+          <textarea class="field" id="sp" rows={2} value={prompt} onInput={(event) => setPrompt(event.currentTarget.value)} />
+          <button class="btn primary" type="submit" aria-disabled={busy || undefined}>
+            {busy ? words.sessionsStarting : words.sessionsStartNow}
+          </button>
+        </>
+      )}
       {failed !== null && (
         <p class="hint bad" role="alert">
           {failed}
         </p>
       )}
-      <button class="btn primary" type="submit" aria-disabled={busy || undefined}>
-        {busy ? words.sessionsStarting : words.sessionsStartNow}
-      </button>
     </form>
   );
 }

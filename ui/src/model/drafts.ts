@@ -1,6 +1,7 @@
 // Drafts: what was put into a card survives a reload. Kept in this browser only; never for secrets (S33).
 import type { Ask } from "../api/types.ts";
 import type { Entries, Entry } from "./answers.ts";
+import { parsed } from "./json.ts";
 
 /** What the page needs of localStorage. */
 export interface Shelf {
@@ -31,20 +32,16 @@ export function drafted(ask: Ask): boolean {
 export function loadDraft(shelf: Shelf, ask: Ask): Draft {
   const none: Draft = { entries: {}, savedAt: null };
   if (!drafted(ask)) return none;
-  try {
-    const saved: unknown = JSON.parse(shelf.getItem(PREFIX + ask.id) ?? "null");
-    if (!isRecord(saved) || saved["digest"] !== ask.digest || typeof saved["at"] !== "number" || !isRecord(saved["entries"])) return none;
-    const entries: Record<string, Entry> = {};
-    for (const question of ask.questions) {
-      const entry = saved["entries"][question.id];
-      if (question.secret || !isEntry(entry)) continue;
-      const known = new Set(question.kind === "boolean" ? ["true", "false"] : question.choices.map((choice) => choice.value));
-      entries[question.id] = { selected: entry.selected.filter((value) => known.has(value)), text: entry.text };
-    }
-    return { entries, savedAt: saved["at"] };
-  } catch {
-    return none;
+  const saved = parsed(shelf.getItem(PREFIX + ask.id));
+  if (!isRecord(saved) || saved["digest"] !== ask.digest || typeof saved["at"] !== "number" || !isRecord(saved["entries"])) return none;
+  const entries: Record<string, Entry> = {};
+  for (const question of ask.questions) {
+    const entry = saved["entries"][question.id];
+    if (question.secret || !isEntry(entry)) continue;
+    const known = new Set(question.kind === "boolean" ? ["true", "false"] : question.choices.map((choice) => choice.value));
+    entries[question.id] = { selected: entry.selected.filter((value) => known.has(value)), text: entry.text };
   }
+  return { entries, savedAt: saved["at"] };
 }
 
 /** Returns when it was saved, or null where nothing was (a secret alone, no room, storage refused). */
@@ -85,13 +82,8 @@ export function sweepDrafts(shelf: Shelf, now: number): void {
     if (key?.startsWith(PREFIX) === true) keys.push(key);
   }
   for (const key of keys) {
-    let at: unknown = null;
-    try {
-      const saved: unknown = JSON.parse(shelf.getItem(key) ?? "null");
-      at = isRecord(saved) ? saved["at"] : null;
-    } catch {
-      at = null;
-    }
+    const saved = parsed(shelf.getItem(key));
+    const at = isRecord(saved) ? saved["at"] : null;
     if (typeof at !== "number" || now - at > LIFETIME) shelf.removeItem(key);
   }
 }

@@ -57,12 +57,17 @@ export function matches(ask: Ask, session: string | null, search: string): boole
     ...ask.questions.flatMap((question) => [question.title, question.prompt]),
   ]
     .filter((part) => typeof part === "string")
-    .join("\n")
-    .toLowerCase();
+    .join("\n");
+  return found(text, search);
+}
+
+/** Whether the text has every word of the search. */
+export function found(text: string, search: string): boolean {
+  const all = text.toLowerCase();
   return search
     .toLowerCase()
     .split(/\s+/)
-    .every((word) => text.includes(word));
+    .every((word) => all.includes(word));
 }
 
 /** Nearest deadline first, none last; then the older one. */

@@ -1,7 +1,7 @@
 // The page's addresses. Pure.
 
 export type Route =
-  | { page: "inbox"; ask: string | null }
+  | { page: "inbox"; ask: string | null; together?: boolean }
   | { page: "sessions"; session: string | null }
   | { page: "settings"; tab: "flags" | "access" };
 
@@ -10,12 +10,14 @@ export function parse(path: string): Route {
   const name = id === undefined ? null : decode(id);
   if (head === "sessions") return { page: "sessions", session: name };
   if (head === "settings") return { page: "settings", tab: id === "access" ? "access" : "flags" };
+  if (head === "together") return { page: "inbox", ask: null, together: true };
   return { page: "inbox", ask: head === "asks" ? name : null };
 }
 
 export function format(route: Route): string {
   switch (route.page) {
     case "inbox":
+      if (route.together === true) return "/together";
       return route.ask === null ? "/" : `/asks/${encodeURIComponent(route.ask)}`;
     case "sessions":
       return route.session === null ? "/sessions" : `/sessions/${encodeURIComponent(route.session)}`;

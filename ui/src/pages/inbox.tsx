@@ -4,18 +4,21 @@ import { Card } from "../components/card.tsx";
 import { Icon } from "../components/icon.tsx";
 import { KeyLine } from "../components/keys.tsx";
 import { List } from "../components/list.tsx";
+import { Together } from "../components/together.tsx";
 import { asker } from "../components/from.tsx";
 import { group, kindOf, matches, type Filter } from "../model/groups.ts";
 import { useCell } from "../state/cell.ts";
 import type { Live } from "../state/live.ts";
+import { marked } from "../state/marked.ts";
 import { view, viewed } from "../state/viewed.ts";
 import * as words from "../words.ts";
 
 const FILTERS: Filter[] = ["all", "agents", "gateways", "scripts"];
 
-export function InboxPage({ live, askId }: { live: Live; askId: string | null }) {
+export function InboxPage({ live, askId, together }: { live: Live; askId: string | null; together: boolean }) {
   const version = useCell(live.version);
   const seen = useCell(viewed);
+  const marks = [...useCell(marked)].filter((id) => live.inbox.asks.get(id)?.state === "open").length;
   const [search, setSearch] = useState("");
   const [filter, setFilter] = useState<Filter>("all");
   const [expanded, setExpanded] = useState<ReadonlySet<string>>(new Set());
@@ -29,8 +32,8 @@ export function InboxPage({ live, askId }: { live: Live; askId: string | null })
 
   const open = useMemo(() => [...inbox.asks.values()].filter((ask) => ask.state !== "settled" || ask.id === askId), [version, askId]);
   const tallies = useMemo(() => {
-    const tally = { all: open.length, agents: 0, gateways: 0, scripts: 0 };
-    for (const ask of open) tally[kindOf(ask.origin.holder)] += 1;
+    const tally = { agents: 0, gateways: 0, scripts: 0 };
+    for (const ask of open) if (ask.state !== "settled") tally[kindOf(ask.origin.holder)] += 1;
     return tally;
   }, [open]);
   const groups = useMemo(() => {
@@ -41,7 +44,7 @@ export function InboxPage({ live, askId }: { live: Live; askId: string | null })
     return group(wanted, live.now(), expanded);
   }, [open, filter, search, expanded, minute]);
 
-  if (inbox.ready && open.length === 0 && askId === null) return <Calm live={live} />;
+  if (inbox.ready && open.length === 0 && askId === null && !together) return <Calm live={live} />;
   return (
     <main id="main" class="split" tabIndex={-1}>
       <section class="list" aria-labelledby="t">
@@ -59,29 +62,36 @@ export function InboxPage({ live, askId }: { live: Live; askId: string | null })
             <kbd aria-hidden="true">/</kbd>
           </div>
           <div class="pick" role="group" aria-label={words.inboxOrigin}>
-            {FILTERS.filter((name) => name === "all" || tallies[name] > 0).map((name) => (
+            {FILTERS.filter((name) => name === "all" || name === filter || tallies[name] > 0).map((name) => (
               <button type="button" aria-pressed={filter === name} onClick={() => setFilter(name)} key={name}>
                 {words.inboxFilters[name]}
                 {name !== "all" && ` ${tallies[name]}`}
               </button>
             ))}
           </div>
+          <div role="status">
+            {marks > 0 && (
+              <a class="btn" href="/together">
+                {words.togetherMarked(marks)}
+              </a>
+            )}
+          </div>
         </header>
         {!inbox.ready && <p class="hint inset">{words.inboxLoading}</p>}
-        {inbox.ready && groups.length === 0 && open.length > 0 && <p class="hint inset">{words.inboxNothingFound}</p>}
+        {inbox.ready && groups.length === 0 && <p class="hint inset">{open.length > 0 ? words.inboxNothingFound : words.emptyTitle}</p>}
         <List live={live} groups={groups} current={askId} seen={seen} onExpand={(holder) => setExpanded(new Set([...expanded, holder]))} />
         {inbox.unloaded > 0 && <p class="hint inset">{words.inboxUnloaded(inbox.unloaded)}</p>}
         <Arrivals live={live} />
       </section>
       <div class="desk">
-        {askId === null ? (
+        {askId === null && !together ? (
           <p class="hint pick-hint">{words.inboxPick}</p>
         ) : (
           <>
             <a class="back" href="/">
               {words.cardBack}
             </a>
-            <Desk live={live} askId={askId} key={askId} />
+            {askId === null ? <Together live={live} /> : <Desk live={live} askId={askId} key={askId} />}
           </>
         )}
       </div>

@@ -64,6 +64,7 @@ export function SessionsPage({ live, sessionId }: { live: Live; sessionId: strin
 const SIGNS: Record<SessionSign, { icon: IconName; kind: string; testId?: string }> = {
   waiting: { icon: "hand", kind: "on", testId: "task-state-waiting-for-input" },
   running: { icon: "arc", kind: "on spin", testId: "task-state-running" },
+  background: { icon: "arc", kind: "on dash", testId: "task-state-background-running" },
   finished: { icon: "check", kind: "" },
   cancelled: { icon: "cut", kind: "" },
   failed: { icon: "x", kind: "" },
@@ -83,24 +84,16 @@ function Row({ live, session, current }: { live: Live; session: Of; current: boo
       <small>
         <Short value={session.agent} most={60} />
         {" · "}
-        <Line session={session} sign={sign} />
+        <Short value={line(session, sign)} />
       </small>
     </a>
   );
 }
 
-function Line({ session, sign }: { session: Of; sign: SessionSign }) {
-  if (session.state !== "ended" && !session.holder_connected) return <>{words.sessionsDisconnected}</>;
-  switch (sign) {
-    case "waiting":
-      return <>{words.sessionsAsksOpen(Math.max(1, session.waiting))}</>;
-    case "running":
-      return <>{words.sessionsRunning}</>;
-    case "cancelled":
-      return <>{words.sessionsCancelled}</>;
-    case "failed":
-      return <Short value={words.sessionsStopped((session.stop_reason ?? "").replaceAll("_", " "))} />;
-    case "finished":
-      return <>{session.stop_reason === null ? (session.state === "ended" ? words.sessionsEndedLine : words.sessionsIdle) : words.sessionsFinished}</>;
-  }
+function line(session: Of, sign: SessionSign): string {
+  if (session.state !== "ended" && !session.holder_connected) return words.sessionsDisconnected;
+  if (sign === "waiting") return words.sessionsAsksOpen(Math.max(1, session.waiting));
+  if (sign === "failed") return words.sessionsStopped((session.stop_reason ?? "").replaceAll("_", " "));
+  if (sign !== "finished") return words.sessionsSigns[sign];
+  return session.stop_reason === null ? (session.state === "ended" ? words.sessionsEndedLine : words.sessionsIdle) : words.sessionsFinished;
 }

@@ -107,17 +107,9 @@ export function SignIn({ because }: { because: string | null }) {
 }
 
 function reason(error: unknown, byLink: boolean): string {
-  if (!(error instanceof CallError)) return words.signInUnreachable;
-  switch (error.status) {
-    case 0:
-      return words.signInUnreachable;
-    case 401:
-      return byLink ? words.signInUsed : words.signInWrong;
-    case 429:
-      return words.signInTooMany;
-    case 403:
-      return error.message === words.signInHolder ? words.signInHolder : words.signInFailed(plain(error.message, 200));
-    default:
-      return words.signInFailed(plain(error.message, 200));
-  }
+  const { status, message } = error instanceof CallError ? error : { status: 0, message: "" };
+  if (status === 0) return words.signInUnreachable;
+  if (status === 401) return byLink ? words.signInUsed : words.signInWrong;
+  if (status === 429) return words.signInTooMany;
+  return message === words.signInHolder ? message : words.signInFailed(plain(message, 200));
 }

@@ -1,6 +1,7 @@
 // Who is signed in here. The token lives in origin-scoped storage, never in a cookie (S1).
 import { CallError, client, type Client } from "../api/client.ts";
 import type { Login } from "../api/types.ts";
+import { parsed } from "../model/json.ts";
 import { secretOf } from "../model/route.ts";
 import * as words from "../words.ts";
 import { Cell } from "./cell.ts";
@@ -29,17 +30,8 @@ window.addEventListener("hashchange", () => {
 });
 
 function stored(): Access {
-  try {
-    const login: unknown = JSON.parse(localStorage.getItem(KEY) ?? "null");
-    if (isLogin(login)) return entered(login);
-  } catch {
-    // Unreadable is the same as absent.
-  }
-  return { is: "out", because: null };
-}
-
-function isLogin(value: unknown): value is Login {
-  return typeof value === "object" && value !== null && "token" in value && typeof value.token === "string" && "scope" in value && "name" in value;
+  const login = parsed(localStorage.getItem(KEY)) as Partial<Login> | null;
+  return typeof login?.token === "string" ? entered(login as Login) : { is: "out", because: null };
 }
 
 function entered(login: Login): Access {

@@ -44,24 +44,19 @@ export function useGuard(card: RefObject<HTMLElement | null>, content: string): 
     watch.observe(element);
     if (element.parentElement !== null) watch.observe(element.parentElement);
 
-    window.addEventListener("keydown", onKey, true);
-    window.addEventListener("pointerdown", onPointer, true);
-    window.addEventListener("scroll", look, true);
-    window.addEventListener("wheel", onAct, { capture: true, passive: true });
-    window.addEventListener("touchmove", onAct, { capture: true, passive: true });
-    window.addEventListener("resize", look);
-    document.addEventListener("visibilitychange", onVisible);
-    for (const type of ["input", "change", "focusin"]) element.addEventListener(type, onAct, true);
+    const stop = new AbortController();
+    const on = (target: EventTarget, type: string, hear: (event: never) => void): void =>
+      target.addEventListener(type, hear as (event: Event) => void, { capture: true, passive: true, signal: stop.signal });
+    on(window, "keydown", onKey);
+    on(window, "pointerdown", onPointer);
+    on(window, "scroll", look);
+    on(window, "resize", look);
+    on(document, "visibilitychange", onVisible);
+    for (const type of ["wheel", "touchmove"]) on(window, type, onAct);
+    for (const type of ["input", "change", "focusin"]) on(element, type, onAct);
     return () => {
       watch.disconnect();
-      window.removeEventListener("keydown", onKey, true);
-      window.removeEventListener("pointerdown", onPointer, true);
-      window.removeEventListener("scroll", look, true);
-      window.removeEventListener("wheel", onAct, true);
-      window.removeEventListener("touchmove", onAct, true);
-      window.removeEventListener("resize", look);
-      document.removeEventListener("visibilitychange", onVisible);
-      for (const type of ["input", "change", "focusin"]) element.removeEventListener(type, onAct, true);
+      stop.abort();
     };
   }, [card]);
 

@@ -1,12 +1,14 @@
 // The keys that mean the same everywhere on the page. Keys of a card are the card's.
 import { useEffect } from "preact/hooks";
 import { isField } from "../components/shortcuts.ts";
+import type { Inbox } from "../model/inbox.ts";
+import { mark } from "./marked.ts";
 import { go, route } from "./router.ts";
 
 /** A second key within this time completes a pair such as "g i". */
 const PAIR = 1_500;
 
-export function useKeyboard(onHelp: () => void): void {
+export function useKeyboard(inbox: Inbox, onHelp: () => void): void {
   useEffect(() => {
     let pairUntil = 0;
     const onKey = (event: KeyboardEvent): void => {
@@ -19,12 +21,9 @@ export function useKeyboard(onHelp: () => void): void {
         }
         return;
       }
-      const pair = performance.now() < pairUntil;
-      pairUntil = 0;
-      if (pair && event.key === "i") go({ page: "inbox", ask: null });
-      else if (pair && event.key === "s") go({ page: "sessions", session: null });
-      else if (event.key === "g" && !event.repeat) pairUntil = performance.now() + PAIR;
+      if (event.key === "g" && !event.repeat) pairUntil = performance.now() + PAIR;
       else if (event.key === "j" || event.key === "k") step(event.key === "j" ? 1 : -1);
+      else if (event.key === "x") mark(inbox.asks.get(rowInView() ?? ""));
       else if (event.key === "/") find();
       else if (event.key === "u" || event.key === "Escape") up();
       else if (event.key === "?") onHelp();
@@ -33,12 +32,12 @@ export function useKeyboard(onHelp: () => void): void {
     };
     // In the capture phase, because "g s" must not skip the card in focus.
     const onPair = (event: KeyboardEvent): void => {
-      if (performance.now() < pairUntil && event.key === "s" && !isField(event.target)) {
-        event.stopPropagation();
-        event.preventDefault();
-        pairUntil = 0;
-        go({ page: "sessions", session: null });
-      }
+      const inTime = performance.now() < pairUntil;
+      pairUntil = 0;
+      if (!inTime || isField(event.target) || (event.key !== "i" && event.key !== "s")) return;
+      event.stopPropagation();
+      event.preventDefault();
+      go(event.key === "i" ? { page: "inbox", ask: null } : { page: "sessions", session: null });
     };
     window.addEventListener("keydown", onPair, true);
     window.addEventListener("keydown", onKey);
@@ -46,7 +45,13 @@ export function useKeyboard(onHelp: () => void): void {
       window.removeEventListener("keydown", onPair, true);
       window.removeEventListener("keydown", onKey);
     };
-  }, [onHelp]);
+  }, [inbox, onHelp]);
+}
+
+/** The ask whose row has the focus, else the one that is open. */
+function rowInView(): string | null {
+  const now = route.get();
+  return document.activeElement?.getAttribute("data-row") ?? (now.page === "inbox" ? now.ask : null);
 }
 
 function find(): void {
@@ -68,7 +73,8 @@ function step(by: 1 | -1): void {
 /** Closes the card or session in view; nothing is skipped or lost by it. */
 function up(): void {
   const now = route.get();
-  if (now.page === "inbox" && now.ask !== null) {
+  if (now.page === "inbox" && now.together === true) go({ page: "inbox", ask: null });
+  else if (now.page === "inbox" && now.ask !== null) {
     const row = now.ask;
     go({ page: "inbox", ask: null });
     requestAnimationFrame(() => document.querySelector<HTMLElement>(`[data-row="${CSS.escape(row)}"]`)?.focus());

@@ -2,6 +2,8 @@
 import { CallError } from "../api/client.ts";
 import type { Answer, Ask } from "../api/types.ts";
 import type { Submission } from "../model/phase.ts";
+import { plain } from "../model/visible.ts";
+import * as words from "../words.ts";
 import { Cell } from "./cell.ts";
 import type { Live } from "./live.ts";
 
@@ -59,6 +61,29 @@ export async function submit(
   note(ask.id, verdict);
   live.changed();
   return verdict;
+}
+
+/** Sends several as one: all of them or none. What kept them from being sent, in words; "" where nothing did. */
+export async function submitTogether(live: Live, answers: ReadonlyMap<Ask, Answer[]>): Promise<string> {
+  for (const ask of answers.keys()) note(ask.id, { is: "posting", rejected: false });
+  const body = { submissions: [...answers].map(([ask, list]) => ({ id: ask.id, answers: list, rejected: false })) };
+  try {
+    const { asks } = await live.api.send<{ asks: Ask[] }>("POST", "/asks/answer-batch", body);
+    for (const ask of asks) {
+      live.inbox.updated(ask);
+      note(ask.id, { is: "won", submission: ask.settlement?.submission_id ?? null });
+    }
+    return "";
+  } catch (error) {
+    for (const ask of answers.keys()) {
+      if (error instanceof CallError && error.status === 504) note(ask.id, { is: "unknown", rejected: false });
+      else known.delete(ask.id);
+    }
+    return words.togetherFailed(error instanceof CallError ? plain(error.message, 200) : "");
+  } finally {
+    submissions.set(submissions.get() + 1);
+    live.changed();
+  }
 }
 
 function failure(live: Live, ask: Ask, rejected: boolean, chose: string, error: unknown): Submission {

@@ -1,4 +1,5 @@
 // Which asks were opened in this browser; the others carry a dot in the list.
+import { parsed } from "../model/json.ts";
 import { Cell } from "./cell.ts";
 
 const KEY = "handraise.viewed";
@@ -18,10 +19,6 @@ export function view(ask: string): void {
 }
 
 function load(): ReadonlySet<string> {
-  try {
-    const saved: unknown = JSON.parse(localStorage.getItem(KEY) ?? "[]");
-    return new Set(Array.isArray(saved) ? saved.filter((id) => typeof id === "string") : []);
-  } catch {
-    return new Set();
-  }
+  const saved = parsed(localStorage.getItem(KEY));
+  return new Set(Array.isArray(saved) ? saved.filter((id) => typeof id === "string") : []);
 }
