@@ -1,7 +1,7 @@
 // The page against the real binary: `handraise up`, `handraise agent` and its scripted agent.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { clean, launch, picture, signIn, still, until, visit } from "./browser.mjs";
+import { clean, launch, picture, press, signIn, still, until, visit } from "./browser.mjs";
 import { BINARY, Inbox } from "./inbox.mjs";
 
 const skip = BINARY === undefined ? "HANDRAISE_BIN names no binary; `cargo xtask test` sets it" : false;
@@ -17,10 +17,7 @@ after(async () => {
   await inbox?.end();
 });
 
-const submit = async (page) => {
-  await still(page);
-  await page.getByRole("button", { name: /^Submit/ }).click();
-};
+const submit = (page) => press(page, page.getByRole("button", { name: /^Submit/ }));
 /** Opens the one open ask that says this. */
 const open = async (page, words) => {
   await page.locator("[data-row]").filter({ hasText: words }).first().click();
@@ -79,10 +76,7 @@ test("the link signs in, the demo's five forms are answered, the agent's turn go
   await picture(page, "real-typed-1280-light");
   await control(page, /Replicas/).fill("30");
   await control(page, /Who answers for it/).fill("first@example.com");
-  // Scrolled by the test, not by a person: to the page the card has moved (S40).
-  await page.getByText("Yes", { exact: true }).scrollIntoViewIfNeeded();
-  await still(page);
-  await page.getByText("Yes", { exact: true }).click();
+  await press(page, page.getByText("Yes", { exact: true }));
   await page.getByText("6 of 6 answered").waitFor();
   await submit(page);
   await page.locator('[data-notice="invalid"]').waitFor();
@@ -134,8 +128,7 @@ test("ac14 skipping with a reason declines; ac09 the session waits while it is a
   await page.locator('.log [data-phase="open"]').waitFor();
   await clean(page, "a real permission");
   await picture(page, "real-permission-1280-light");
-  await still(page);
-  await page.getByRole("button", { name: "Skip", exact: true }).click();
+  await press(page, page.getByRole("button", { name: "Skip", exact: true }));
   await page.getByLabel("Why?").fill("not today");
   await still(page);
   await page.keyboard.press("Enter");

@@ -32,7 +32,7 @@ export async function visit(browser, { viewport = DESK, dark = false, touch = fa
     window.__violations = [];
     document.addEventListener("securitypolicyviolation", (event) => window.__violations.push(`${event.violatedDirective} ${event.blockedURI}`));
   });
-  context.setDefaultTimeout(10_000);
+  context.setDefaultTimeout(30_000);
   const page = await context.newPage();
   const requests = [];
   const errors = [];
@@ -110,12 +110,19 @@ export async function picture(page, name, fullPage = false) {
 /** Waits until the open card takes answers (S40). */
 export async function still(page) {
   await page.evaluate(() => (window.__from = performance.now()));
-  await page.waitForFunction(() => performance.now() - window.__from > 400, undefined, { timeout: 5_000 });
+  await page.waitForFunction(() => performance.now() - window.__from > 400);
 }
 
-/** Waits until `check()` is true, asking again and again for at most five seconds. */
+/** Clicks as a person does: on what is in view, once the card stands still there (S40). */
+export async function press(page, control) {
+  await control.scrollIntoViewIfNeeded();
+  await still(page);
+  await control.click();
+}
+
+/** Waits until `check()` is true, asking again and again for at most 15 seconds. */
 export async function until(check, what) {
-  const end = Date.now() + 5_000;
+  const end = Date.now() + 15_000;
   while (!(await check())) {
     assert.ok(Date.now() < end, `still not: ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 10));

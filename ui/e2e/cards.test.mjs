@@ -116,11 +116,12 @@ const STATES = [
       return REFUSED("NOT_FOUND", "it has ended", undefined, holder.ending(respond.pending_id, "accept", {}, winner?.payload.submission_id));
     },
     act: async ({ page, inbox, holder, id }) => {
+      const answer = await inbox.desk("Operator 2", id);
       await page.getByText("Postgres").click();
       await submit(page);
       await page.locator('[data-phase="sent"]').waitFor();
       await until(() => holder.heard.length === 1, "ours is with the holder");
-      await inbox.answers("Operator 2", id, pick("SQLite"));
+      await answer(pick("SQLite"));
     },
     phase: "settled",
     says: ["Operator 2 was first", "Chose “SQLite” at", "Your “Postgres” was not sent.", "human, another operator"],
@@ -138,7 +139,15 @@ const STATES = [
   },
   { name: "withdrawn", act: ({ holder, id }) => holder.settles(id, "cancel"), phase: "settled", says: ["No longer needed", "cancelled the call at", "Nobody’s answer was used."] },
   { name: "gone", act: ({ holder, id }) => holder.settles(id, "withdrawn", gone), phase: "settled", says: ["No longer needed", "was gone at"] },
-  { name: "expired", ask: codex, act: ({ holder, id }) => holder.settles(id, "timeout"), phase: "settled", says: [/^Nobody answered in \d+ s$/, "handraise declined it at", "Recorded as system, not as a human."] },
+  {
+    name: "expired",
+    ask: { ...codex, deadline: iso(Date.now() + 1) },
+    more: { deadline_ms: 4_000 },
+    act: async ({ page, holder, id }) => {
+      await page.getByText("Time is up; waiting to hear how it ended").waitFor();
+      await holder.settles(id, "timeout");
+    }, phase: "settled", says: [/^Nobody answered in [1-9]\d* s$/, "handraise declined it at", "Recorded as system, not as a human."],
+  },
   {
     name: "recorded",
     verdict: ({ pending_id }, holder) => REFUSED("NOT_FOUND", "it has ended", undefined, holder.ending(pending_id, "withdrawn", gone)),
@@ -185,7 +194,7 @@ for (const state of STATES) {
     try {
       holder.verdict = state.verdict ?? holder.verdict;
       const sample = sampleAsks().find((one) => one.id === state.sample) ?? ask("a", { deadline: iso(Date.now() + 4 * MINUTE + 30_000), ...state.ask });
-      it.id = await holder.opens({ ...sample, id: mint(), session_id: null });
+      it.id = await holder.opens({ ...sample, id: mint(), session_id: null }, state.more);
       await signIn(page, inbox, { scope: state.scope, name: "Desk one" });
       await page.locator(`[data-row="${it.id}"]`).waitFor();
       it.held = await state.before?.(it);

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { TOKENS } from "../dev/mock.mjs";
 import { sampleMessages } from "../dev/samples.mjs";
-import { clean, DESK, enter, launch, PHONE, picture, serve, shutDown, still, until, visit } from "./browser.mjs";
+import { clean, DESK, enter, launch, PHONE, picture, press, serve, shutDown, until, visit } from "./browser.mjs";
 
 let browser;
 before(async () => {
@@ -64,9 +64,8 @@ test("the transcript: joined text, safe markdown, tool calls, the card in its pl
   await page.getByText("The turn waits for your answer above.").waitFor();
   assert.ok(await page.getByRole("button", { name: "Send", exact: true }).isDisabled());
   await everyWay(page, "session");
-  await still(page);
-  await card.getByLabel("Postgres", { exact: false }).first().check();
-  await card.getByRole("button", { name: /^Submit/ }).click();
+  await press(page, card.getByText("Postgres", { exact: true }).first());
+  await press(page, card.getByRole("button", { name: /^Submit/ }));
   await card.getByText("You answered, the agent has it").waitFor();
 
   const next = (seq, text, more) => mock.emit("session.message", { ...sampleMessages()[1], seq, text, ...more });

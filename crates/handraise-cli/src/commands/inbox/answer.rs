@@ -8,6 +8,7 @@ use std::{
 use anyhow::{Context as _, bail};
 use handraise_api::ask::{AnswerRequest, Ask};
 use handraise_core::form::MAX_CONTENT_BYTES;
+use jiff::tz::TimeZone;
 
 use super::{
     Answer,
@@ -89,7 +90,10 @@ async fn send(client: &Client, id: &str, request: &AnswerRequest, is_json: bool)
 }
 
 fn delivered(ask: &Ask) -> String {
-    let how = ask.settlement.as_ref().map_or_else(|| "it is delivered".to_owned(), words::ended);
+    let how = ask
+        .settlement
+        .as_ref()
+        .map_or_else(|| "it is delivered".to_owned(), |how| words::ended(how, &TimeZone::UTC));
     if ask.replayed { format!("{how}; the same answer had been delivered before") } else { how }
 }
 
@@ -115,7 +119,10 @@ fn not_delivered(id: &str, verdict: &Verdict) -> (u8, Vec<String>) {
         Verdict::Ended(ended) => {
             let mut lines = match &ended.settlement {
                 Some(settlement) => {
-                    vec![format!("too late: {}. Your answer was not sent.", words::ended(settlement))]
+                    vec![format!(
+                        "too late: {}. Your answer was not sent.",
+                        words::ended(settlement, &TimeZone::UTC)
+                    )]
                 }
                 None => vec![format!("there is no ask {id}, or it ended long ago")],
             };

@@ -2,7 +2,7 @@
 
 use anyhow::{Context as _, bail};
 use handraise_api::{
-    ask::{AnswerRequest, Ask, AskList, SeenRequest},
+    ask::{AnswerRequest, Ask, AskList, BatchEntry, BatchRequest, SeenRequest},
     error::{ErrorBody, ErrorResponse, NotFoundResponse},
 };
 use hyper::StatusCode;
@@ -141,6 +141,27 @@ impl Client {
     pub(crate) async fn answer(&self, id: &str, answer: &AnswerRequest) -> anyhow::Result<Verdict> {
         match self.inbox.exchange(&format!("/api/v1/asks/{id}/answer"), answer).await? {
             Reached::Answer((status, body)) => verdict(status, &body),
+            Reached::NotRunning => Err(self.not_running()),
+        }
+    }
+
+    /// Sends several submissions as one: all of them or none (S44). The asks as they ended, in the same order.
+    ///
+    /// # Errors
+    /// When the inbox cannot be reached, or none counts as answered.
+    pub(crate) async fn answer_together(&self, submissions: Vec<BatchEntry>) -> anyhow::Result<Vec<Ask>> {
+        #[derive(serde::Deserialize)]
+        struct Answered {
+            asks: Vec<Ask>,
+        }
+        let batch = BatchRequest { submissions };
+        match self.inbox.exchange("/api/v1/asks/answer-batch", &batch).await? {
+            Reached::Answer((StatusCode::OK, body)) => {
+                let Answered { asks } =
+                    serde_json::from_slice(&body).context("the inbox's answer is not understood")?;
+                Ok(asks)
+            }
+            Reached::Answer((status, body)) => Err(refused(status, &body)),
             Reached::NotRunning => Err(self.not_running()),
         }
     }

@@ -11,6 +11,7 @@ use handraise_transport::{
     clock::{Clock as _, SystemClock},
     escape,
 };
+use jiff::tz::TimeZone;
 
 use super::{client::Client, words};
 use crate::{Exit, output};
@@ -34,7 +35,7 @@ fn text(ask: &Ask, now: Timestamp) -> String {
         format!("ask {}, {}, opened {}", words::name(&ask.id), ask.content.source.as_str(), ask.opened_at),
     ];
     if let Some(settlement) = &ask.settlement {
-        lines.push(words::ended(settlement));
+        lines.push(words::ended(settlement, &TimeZone::UTC));
     } else {
         lines.push(words::left(ask, now));
         if !ask.holder_connected {

@@ -11,6 +11,7 @@ use handraise_api::{
     ask::{Ask, AskList},
     event::{self, Snapshot},
 };
+use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 
 use super::{
@@ -146,7 +147,7 @@ impl Watch {
         if self.ended.len() > KEPT {
             self.ended.pop_first();
         }
-        let said = words::ended(settlement);
+        let said = words::ended(settlement, &TimeZone::UTC);
         self.say(event::ASK_SETTLED, "settled", &ask.id, settlement.at, &said, &value)
     }
 
@@ -162,7 +163,7 @@ impl Watch {
         let line = if self.is_json {
             json!({"event": name, "data": value}).to_string()
         } else {
-            format!("{}  {word}  {}  {said}", words::clock(at), words::short_id(id))
+            format!("{}  {word}  {}  {said}", words::clock(at, &TimeZone::UTC), words::short_id(id))
         };
         Ok(output::print(&line)?)
     }

@@ -8,6 +8,7 @@ use handraise_api::{
     words::{Companion, HolderKind, Kind, OnDeadline, Outcome, Provenance, Source},
 };
 use handraise_transport::escape;
+use jiff::tz::TimeZone;
 
 /// Somebody's text in one line of at most `limit` characters. What is left out is counted (S26).
 pub(crate) fn brief(text: &str, limit: usize) -> String {
@@ -106,11 +107,9 @@ pub(crate) fn short_id(id: &str) -> String {
     name(&id.chars().skip(skip).collect::<String>())
 }
 
-/// The time of day, in UTC.
-pub(crate) fn clock(at: Timestamp) -> String {
-    let text = at.to_string();
-    let time = text.split_once('T').map_or(text.as_str(), |(_, time)| time);
-    format!("{} UTC", time.get(..8).unwrap_or(time))
+/// The time of day in a zone, and which zone that is.
+pub(crate) fn clock(at: Timestamp, zone: &TimeZone) -> String {
+    at.to_zoned_datetime(zone.clone()).strftime("%H:%M:%S %Z").to_string()
 }
 
 /// What a question takes.
@@ -217,8 +216,8 @@ pub(crate) fn answered(answers: &[Answer]) -> String {
 }
 
 /// How an ask ended: who, what, when.
-pub(crate) fn ended(settlement: &Settlement) -> String {
-    let at = clock(settlement.at);
+pub(crate) fn ended(settlement: &Settlement, zone: &TimeZone) -> String {
+    let at = clock(settlement.at, zone);
     let by = settlement.by.as_deref().map_or_else(|| "somebody".to_owned(), name);
     let stands = match settlement.provenance {
         Provenance::Human => "a human",
@@ -299,6 +298,9 @@ mod tests {
 
     #[test]
     fn times_are_told_in_utc() {
-        assert_eq!(clock("2026-11-29T14:04:07.123Z".parse().unwrap()), "14:04:07 UTC");
+        let at = "2026-11-29T14:04:07.123Z".parse().unwrap();
+        assert_eq!(clock(at, &TimeZone::UTC), "14:04:07 UTC");
+        let east = TimeZone::fixed(jiff::tz::offset(2));
+        assert_eq!(clock(at, &east), "16:04:07 +02");
     }
 }

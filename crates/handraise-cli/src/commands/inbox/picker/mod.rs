@@ -13,6 +13,8 @@ mod state;
 #[cfg(test)]
 mod tests;
 mod text;
+mod together;
+mod verdict;
 mod view;
 
 use std::{
@@ -26,14 +28,14 @@ use std::{
 use anyhow::{Context as _, bail};
 use handraise_api::{
     access::{CreateToken, CreatedToken, Scope},
-    ask::{AnswerRequest, Ask, AskList},
+    ask::{AnswerRequest, Ask, AskList, BatchEntry},
     event::{self, Snapshot},
 };
 use handraise_transport::{
     clock::{Clock as _, SystemClock},
     escape,
 };
-use jiff::SignedDuration;
+use jiff::{SignedDuration, tz::TimeZone};
 use tokio::{
     signal::unix::{SignalKind, signal},
     sync::mpsc,
@@ -92,6 +94,7 @@ enum Told {
     More(anyhow::Result<AskList>),
     NotSeen(String),
     Verdict(String, Result<Verdict, String>),
+    Together(Result<Vec<Ask>, String>),
 }
 
 /// The picker and what it talks to.
@@ -99,6 +102,8 @@ struct Run {
     client: Arc<Client>,
     picker: Picker,
     screen: Screen,
+    /// The zone of this machine, for times on the screen.
+    zone: TimeZone,
     told: mpsc::UnboundedSender<Told>,
     /// When the inbox took note that an ask was painted.
     seen: HashMap<String, JoinHandle<Option<Instant>>>,
@@ -114,7 +119,8 @@ async fn pick(context: &Context, client: Client) -> Exit {
     let mut input = read_keys();
     let (told, mut telling) = mpsc::unbounded_channel();
     let client = Arc::new(client);
-    let mut run = Run { client, picker: Picker::default(), screen, told, seen: HashMap::new() };
+    let (picker, zone) = (Picker::default(), TimeZone::system());
+    let mut run = Run { client, picker, screen, zone, told, seen: HashMap::new() };
     let mut keys = Keys::default();
     let mut tick = tokio::time::interval(TICK);
     let mut escape_at: Option<Instant> = None;
@@ -189,7 +195,8 @@ fn read_keys() -> mpsc::Receiver<Vec<u8>> {
 
 impl Run {
     fn paint(&mut self) -> anyhow::Result<()> {
-        let frame = view::frame(&mut self.picker, SystemClock.wall(), Screen::size());
+        let now = SystemClock.wall().to_zoned_datetime(self.zone.clone());
+        let frame = view::frame(&mut self.picker, &now, Screen::size());
         self.screen.paint(&frame).context("the terminal cannot be written to")?;
         if let Some((id, questions)) = frame.painted
             && let Some(effect) = self.picker.painted(SystemClock.boot_millis(), &id, &questions)
@@ -226,6 +233,7 @@ impl Run {
                 self.picker.no_more();
                 self.picker.note = Some(format!("{error:#}"));
             }
+            Told::Together(asks) => self.picker.answered_together(SystemClock.boot_millis(), asks),
             Told::NotSeen(id) => self.picker.not_seen(&id),
             Told::Verdict(id, verdict) => self.picker.verdict(SystemClock.boot_millis(), &id, verdict),
         }
@@ -260,6 +268,21 @@ impl Run {
                 });
                 self.seen.insert(key, report);
             }
+            Effect::SendTogether(requests) => {
+                let seen: Vec<_> = requests.iter().filter_map(|(id, _)| self.seen.remove(id)).collect();
+                tokio::spawn(async move {
+                    for report in seen {
+                        after(report).await;
+                    }
+                    let entry = |(id, request): (String, AnswerRequest)| BatchEntry {
+                        id,
+                        answers: request.answers,
+                        rejected: false,
+                    };
+                    let asks = client.answer_together(requests.into_iter().map(entry).collect()).await;
+                    let _ = told.send(Told::Together(asks.map_err(|error| format!("{error:#}"))));
+                });
+            }
             Effect::Send { id, request } => {
                 let seen = self.seen.remove(&id);
                 tokio::spawn(async move {
@@ -278,12 +301,17 @@ async fn send(
     id: &str,
     request: &AnswerRequest,
 ) -> Result<Verdict, String> {
-    if let Some(seen) = seen
-        && let Ok(Some(taken)) = seen.await
-    {
-        tokio::time::sleep_until(taken + Duration::from_millis(guard::STILL)).await;
+    if let Some(seen) = seen {
+        after(seen).await;
     }
     client.answer(id, request).await.map_err(|error| format!("{error:#}"))
+}
+
+/// Waits until a report that a question was painted has been there for long enough.
+async fn after(seen: JoinHandle<Option<Instant>>) {
+    if let Ok(Some(taken)) = seen.await {
+        tokio::time::sleep_until(taken + Duration::from_millis(guard::STILL)).await;
+    }
 }
 
 fn understood<T: serde::de::DeserializeOwned>(data: &str) -> anyhow::Result<T> {

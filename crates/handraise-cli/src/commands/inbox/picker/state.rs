@@ -8,8 +8,7 @@ use handraise_api::{
 };
 
 use super::{
-    super::client::Verdict,
-    card::{Act, Card, Sending},
+    card::{Act, Card},
     draft::Drafts,
     field::Field,
     guard::Guard,
@@ -20,6 +19,8 @@ use super::{
 const DRAFTS: usize = 200;
 /// So close to the end of the list more asks are loaded.
 const NEAR: usize = 10;
+/// A second key within this many milliseconds completes a pair such as `g i`.
+const PAIR: u64 = 1_500;
 
 /// What is to be done.
 #[derive(Debug, Clone, PartialEq)]
@@ -42,6 +43,8 @@ pub(super) enum Effect {
         /// What.
         request: AnswerRequest,
     },
+    /// Several answers are to be sent as one (S44).
+    SendTogether(Vec<(String, AnswerRequest)>),
 }
 
 /// The picker.
@@ -58,14 +61,18 @@ pub(super) struct Picker {
     pub(super) selected: Option<String>,
     /// Asks that came and were not looked at.
     pub(super) fresh: BTreeSet<String>,
+    /// Asks that are to be answered together.
+    pub(super) marked: BTreeSet<String>,
+    /// Until when the key after `g` is the second one of a pair.
+    pair_until: u64,
     /// What is looked for, and whether it is being typed.
     pub(super) filter: Field,
     pub(super) is_finding: bool,
     pub(super) has_help: bool,
     pub(super) card: Option<Card>,
-    drafts: BTreeMap<String, Drafts>,
-    seen: BTreeSet<String>,
-    guard: Guard,
+    pub(super) drafts: BTreeMap<String, Drafts>,
+    pub(super) seen: BTreeSet<String>,
+    pub(super) guard: Guard,
     last_key: Option<Key>,
     /// Whether the inbox cannot be reached.
     pub(super) is_lost: bool,
@@ -84,6 +91,7 @@ impl Picker {
         }
         let place = self.place();
         self.asks = asks;
+        self.marked.retain(|id| self.asks.iter().any(|ask| ask.id == *id));
         (self.next_page, self.is_loading, self.is_lost, self.is_loaded) = (next_page, false, false, true);
         self.keep_selection(place);
         if let Some(card) = &self.card
@@ -139,7 +147,7 @@ impl Picker {
         self.update_card(now, ask.clone());
     }
 
-    fn update_card(&mut self, now: u64, ask: Ask) {
+    pub(super) fn update_card(&mut self, now: u64, ask: Ask) {
         if let Some(card) = &mut self.card
             && card.ask.id == ask.id
             && card.update(ask)
@@ -157,66 +165,6 @@ impl Picker {
     /// The terminal has another size, so that everything is elsewhere.
     pub(super) fn resized(&mut self, now: u64) {
         self.guard.changed(now);
-    }
-
-    /// What the inbox said to an answer of ours.
-    pub(super) fn verdict(&mut self, now: u64, id: &str, verdict: Result<Verdict, String>) {
-        self.guard.changed(now);
-        if let Ok(Verdict::Delivered(ask)) = &verdict {
-            self.changed(now, ask);
-        }
-        let Some(card) = self.card.as_mut().filter(|card| card.ask.id == id) else {
-            self.note = elsewhere(&verdict);
-            return;
-        };
-        card.sending = Sending::No;
-        match verdict {
-            Ok(Verdict::Delivered(_)) => card.is_mine = true,
-            Ok(Verdict::Invalid(error)) => {
-                let first = card.ask.content.questions.iter().position(|question| {
-                    error.details.iter().any(|detail| detail.question_id == question.id)
-                });
-                card.note = Some(if error.details.is_empty() {
-                    super::super::words::brief(&error.message, 500)
-                } else {
-                    let count = error.details.len();
-                    let were = if count == 1 {
-                        "One answer was".to_owned()
-                    } else {
-                        format!("{count} answers were")
-                    };
-                    format!("{were} refused. Nothing was sent on, the ask is still open.")
-                });
-                card.errors = error.details;
-                if let Some(first) = first {
-                    card.go_to_question(first);
-                }
-            }
-            Ok(Verdict::Ended(ended)) => {
-                if let Some(settlement) = ended.settlement {
-                    let ask =
-                        Ask { state: AskState::Settled, settlement: Some(settlement), ..card.ask.clone() };
-                    card.update(ask);
-                    card.note = Some(if ended.recorded {
-                        "Kept as what you chose, and not delivered.".to_owned()
-                    } else {
-                        "Your answer was not sent.".to_owned()
-                    });
-                } else {
-                    card.note = Some("There is no such ask any more. Your answer was not sent.".to_owned());
-                }
-                self.remove(id);
-            }
-            Ok(Verdict::NotConnected) => {
-                card.note = Some(
-                    "Your answer did not reach it: its connection is down. Nothing was queued.".to_owned(),
-                );
-            }
-            Ok(Verdict::Unknown) => card.sending = Sending::Unknown,
-            Err(error) => {
-                card.note = Some(format!("{error}. Look at the ask again before you answer once more."));
-            }
-        }
     }
 
     /// These questions of an ask are on screen now.
@@ -255,10 +203,22 @@ impl Picker {
                 .card
                 .as_ref()
                 .is_some_and(|card| card.is_typing || card.why.is_some() || card.find.is_some());
-        if *key == Key::Char('?') && !in_field {
-            self.has_help = true;
-            return Vec::new();
+        let is_second = now < std::mem::take(&mut self.pair_until);
+        match key {
+            Key::Char('?') if !in_field => self.has_help = true,
+            Key::Char('g') if !in_field => self.pair_until = now + PAIR,
+            Key::Char('i') if is_second && !in_field => self.back_to_list(now),
+            // On the page they lead elsewhere; here they must not skip the card.
+            Key::Char('s' | 'c') if is_second && !in_field => {
+                self.say("Sessions and clients are on the page.");
+            }
+            Key::Char('x') if !in_field => self.mark(),
+            _ => return self.key_of_view(now, key),
         }
+        Vec::new()
+    }
+
+    fn key_of_view(&mut self, now: u64, key: &Key) -> Vec<Effect> {
         if self.card.is_some() { self.key_on_card(now, key) } else { self.key_on_list(now, key) }
     }
 
@@ -268,7 +228,7 @@ impl Picker {
         match card.key(key, allowed) {
             Act::Stay => Vec::new(),
             Act::Close => {
-                self.close();
+                self.back_to_list(now);
                 Vec::new()
             }
             Act::Step(by) => {
@@ -308,12 +268,12 @@ impl Picker {
             Key::End => return self.step(isize::MAX),
             Key::Enter => self.open(now),
             Key::Char('/') => self.is_finding = true,
+            Key::Ctrl('s') | Key::CtrlEnter => return self.answer_together(),
             Key::Escape => {
                 self.filter = Field::default();
                 self.keep_selection(None);
             }
             Key::Char(_)
-            | Key::CtrlEnter
             | Key::Ctrl(_)
             | Key::Tab
             | Key::BackTab
@@ -352,10 +312,11 @@ impl Picker {
         }
     }
 
-    fn remove(&mut self, id: &str) {
+    pub(super) fn remove(&mut self, id: &str) {
         let place = self.place();
         self.asks.retain(|ask| ask.id != id);
         self.fresh.remove(id);
+        self.marked.remove(id);
         self.keep_selection(place);
     }
 
@@ -387,6 +348,17 @@ impl Picker {
         self.guard.changed(now);
     }
 
+    /// Says something on what is on screen.
+    pub(super) fn say(&mut self, words: &str) {
+        let note = self.card.as_mut().map_or(&mut self.note, |card| &mut card.note);
+        *note = Some(words.to_owned());
+    }
+
+    fn back_to_list(&mut self, now: u64) {
+        self.close();
+        self.guard.changed(now);
+    }
+
     /// Closes the card and keeps what is entered, secrets excepted (S33).
     fn close(&mut self) {
         let Some(Card { ask, mut drafts, .. }) = self.card.take() else { return };
@@ -398,18 +370,6 @@ impl Picker {
         if self.drafts.len() > DRAFTS {
             self.drafts.pop_first();
         }
-    }
-}
-
-/// What is said of a verdict whose card is not on screen any more.
-fn elsewhere(verdict: &Result<Verdict, String>) -> Option<String> {
-    match verdict {
-        Ok(Verdict::Delivered(_)) => None,
-        Ok(Verdict::Invalid(_)) => Some("An answer was refused; its ask is still open.".to_owned()),
-        Ok(Verdict::Ended(_)) => Some("An answer came too late; its ask had ended.".to_owned()),
-        Ok(Verdict::NotConnected) => Some("An answer did not arrive; its ask is still open.".to_owned()),
-        Ok(Verdict::Unknown) => Some("An answer was sent; whether it counted is not known yet.".to_owned()),
-        Err(error) => Some(error.clone()),
     }
 }
 

@@ -1,11 +1,14 @@
 //! The picker without a terminal: keys, events and verdicts in, screens and effects out.
 
+mod together;
+
 use handraise_api::{
     ask::{AnswerRequest, Ask},
     error::{ErrorBody, ErrorCode, ErrorDetail, NotFoundResponse},
     words::{AskState, Source},
 };
 use handraise_transport::escape;
+use jiff::tz::TimeZone;
 
 use super::{
     keys::Key,
@@ -20,6 +23,7 @@ struct Rig {
     picker: Picker,
     now: u64,
     size: Size,
+    zone: TimeZone,
     effects: Vec<Effect>,
 }
 
@@ -27,7 +31,8 @@ impl Rig {
     fn new(asks: Vec<Ask>) -> Self {
         let mut picker = Picker::default();
         picker.snapshot(10_000, asks, None);
-        let mut rig = Self { picker, now: 10_000, size: Size { columns: 80, rows: 40 }, effects: Vec::new() };
+        let (size, zone) = (Size { columns: 80, rows: 40 }, TimeZone::UTC);
+        let mut rig = Self { picker, now: 10_000, size, zone, effects: Vec::new() };
         rig.paint();
         rig
     }
@@ -45,7 +50,8 @@ impl Rig {
     }
 
     fn paint(&mut self) -> Vec<String> {
-        let frame = view::frame(&mut self.picker, sample::now(), self.size);
+        let frame =
+            view::frame(&mut self.picker, &sample::now().to_zoned_datetime(self.zone.clone()), self.size);
         if let Some((id, questions)) = &frame.painted {
             self.effects.extend(self.picker.painted(self.now, id, questions));
         }
@@ -92,7 +98,7 @@ impl Rig {
         let effects = std::mem::take(&mut self.effects);
         let sent = effects.into_iter().filter_map(|effect| match effect {
             Effect::Send { request, .. } => Some(request),
-            Effect::Quit | Effect::LoadMore(_) | Effect::Seen { .. } => None,
+            Effect::Quit | Effect::LoadMore(_) | Effect::Seen { .. } | Effect::SendTogether(_) => None,
         });
         sent.collect()
     }
@@ -588,7 +594,7 @@ fn any_size_of_a_screen_is_painted() {
         {
             rig.wait(500);
             rig.effects.extend(rig.picker.key(rig.now, &key));
-            let frame = view::frame(&mut rig.picker, sample::now(), size);
+            let frame = view::frame(&mut rig.picker, &sample::now().to_zoned_datetime(TimeZone::UTC), size);
             assert!(frame.lines.iter().all(|line| line.width() <= columns.max(20)));
             assert_eq!(frame.lines.len(), rows.max(5));
         }
