@@ -7,10 +7,10 @@ use handraise_api::{
     frame::action,
     words::Outcome,
 };
-use http::{Method, StatusCode};
+use http::StatusCode;
 use serde_json::{Value, json};
 
-use crate::rig::{Rig, answer, ask, permission, question, rig, rig_with, settled, start, within};
+use crate::rig::{Rig, ask, permission, question, rig, rig_with, settled, start, within};
 
 /// Answers in the background, so that the test can play the holder meanwhile.
 macro_rules! answering {
@@ -455,80 +455,6 @@ async fn s44_a_batch_is_one_frame_of_one_holder() {
     let asks = taken.json()["asks"].clone();
     assert_eq!((&asks[0]["id"], &asks[1]["id"]), (&json!("a"), &json!("d")));
     assert!(asks.as_array().unwrap().iter().all(|ask| ask["settlement"]["outcome"] == "accept"));
-}
-
-#[tokio::test]
-async fn s15_human_is_who_had_the_question_painted_long_enough() {
-    let clock = handraise_transport::clock::ManualClock::new();
-    let rig = Arc::new(rig_with(|settings| settings.clock = Arc::new(clock.clone())).await);
-    let (page, token) = (rig.page("Ada").await, rig.token("operator", "script").await);
-    let mut holder = rig.holder().await;
-    let digest = ask("a").content.digest();
-    let seen = async |token: &str, id: &str, digest: &str| {
-        let body = json!({"digest": digest});
-        rig.call(Method::POST, &format!("/asks/{id}/seen"), token, Some(body)).await.status
-    };
-    for (id, painted, wait, token, provenance) in [
-        ("unseen", false, 1_000, &page, "client"),
-        ("early", true, 349, &page, "client"),
-        ("read", true, 350, &page, "human"),
-        ("script", false, 1_000, &token, "client"),
-    ] {
-        holder.opens(&ask(id)).await;
-        if painted {
-            assert_eq!(seen(token, id, &digest).await, StatusCode::NO_CONTENT);
-        }
-        clock.advance(std::time::Duration::from_millis(wait));
-        let answering = answering!(rig, token, id, "Postgres");
-        let (frame, respond) = holder.expect(action::RESPOND).await;
-        assert_eq!(respond["provenance"], provenance, "{id}");
-        holder.succeed(&frame, action::RESPOND).await;
-        assert_eq!(answering.await.unwrap().json()["settlement"]["provenance"], provenance, "{id}");
-    }
-    assert_eq!(
-        seen(&token, "read", &digest).await,
-        StatusCode::FORBIDDEN,
-        "a token shows nothing to anybody"
-    );
-    assert_eq!(seen(&page, "read", "other").await, StatusCode::UNPROCESSABLE_ENTITY);
-    assert_eq!(seen(&page, "nowhere", &digest).await, StatusCode::NOT_FOUND);
-}
-
-#[tokio::test]
-async fn s15_a_terminal_is_human_on_the_local_socket_only() {
-    let clock = handraise_transport::clock::ManualClock::new();
-    let rig = Arc::new(rig_with(|settings| settings.clock = Arc::new(clock.clone())).await);
-    let mut holder = rig.holder().await;
-    holder.opens(&ask("a")).await;
-    holder.opens(&ask("b")).await;
-    let body = json!({"digest": ask("a").content.digest(), "surface": "terminal"});
-    let admin = rig.file.admin_token.clone();
-    let outside = rig.call(Method::POST, "/asks/a/seen", &admin, Some(body.clone())).await;
-    assert_eq!(outside.status, StatusCode::FORBIDDEN);
-    for id in ["a", "b"] {
-        let path = format!("/asks/{id}/seen");
-        let inside = rig.call_locally(Method::POST, &path, &admin, Some(body.clone())).await;
-        assert_eq!(inside.status, StatusCode::NO_CONTENT);
-    }
-    clock.advance(std::time::Duration::from_millis(350));
-    for (id, local, provenance) in [("a", true, "human"), ("b", false, "client")] {
-        let answering = tokio::spawn({
-            let (rig, admin) = (Arc::clone(&rig), admin.clone());
-            async move {
-                let path = format!("/asks/{id}/answer");
-                let body = Some(answer("Postgres"));
-                if local {
-                    rig.call_locally(Method::POST, &path, &admin, body).await
-                } else {
-                    rig.call(Method::POST, &path, &admin, body).await
-                }
-            }
-        });
-        let (frame, respond) = holder.expect(action::RESPOND).await;
-        assert_eq!(respond["provenance"], provenance);
-        holder.succeed(&frame, action::RESPOND).await;
-        assert_eq!(answering.await.unwrap().status, StatusCode::OK);
-    }
 }
 
 #[tokio::test]

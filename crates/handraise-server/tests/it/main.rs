@@ -13,6 +13,8 @@ mod holders;
 #[cfg(test)]
 mod live;
 #[cfg(test)]
+mod provenance;
+#[cfg(test)]
 mod rig;
 #[cfg(test)]
 mod sessions;

@@ -98,6 +98,7 @@ fn updated(session: usize) -> SessionUpdated {
         cwd: None,
         state: SessionState::Running,
         stop_reason: None,
+        background: false,
     }
 }
 
