@@ -107,15 +107,21 @@ export async function picture(page, name, fullPage = false) {
   await page.screenshot({ path: `${artefacts}${name}.png`, fullPage });
 }
 
-/** Waits until the open card takes answers (S40). */
+/** Waits until the open card takes answers (S40): 350 ms after what was asked of the page has been drawn. */
 export async function still(page) {
-  await page.evaluate(() => (window.__from = performance.now()));
+  await page.evaluate(async () => {
+    const drawn = () => new Promise((resolve) => requestAnimationFrame(resolve));
+    // A scroll is told with the frame after it, which may take its time.
+    await drawn();
+    await drawn();
+    window.__from = performance.now();
+  });
   await page.waitForFunction(() => performance.now() - window.__from > 400);
 }
 
-/** Clicks as a person does: on what is in view, once the card stands still there (S40). */
+/** Clicks as a person does: on what is in view, and not under the foot, once the card stands still there (S40). */
 export async function press(page, control) {
-  await control.scrollIntoViewIfNeeded();
+  await control.evaluate((element) => element.scrollIntoView({ block: "center" }));
   await still(page);
   await control.click();
 }

@@ -253,7 +253,7 @@ test("a session is started with an agent that the configuration names, asks, and
       await clean(page, "a real start");
       await page.getByRole("button", { name: "Start", exact: true }).click();
       await page.locator('.log [data-phase="open"]').waitFor();
-      await press(page, page.getByText("SQLite", { exact: true }));
+      await press(page, page.getByText("SQLite", { exact: true }).first());
       await press(page, page.getByRole("button", { name: /^Submit/ }));
       await page.getByText("You answered, the agent has it").waitFor();
       await page.getByText("The turn ended.").waitFor();
