@@ -212,6 +212,7 @@ async fn rows_of_before_the_counts_are_counted_when_the_database_is_opened() {
         "DROP TABLE holdings; ALTER TABLE instances DROP COLUMN open_asks; \
          ALTER TABLE instances DROP COLUMN open_bytes; ALTER TABLE sessions DROP COLUMN waiting; \
          ALTER TABLE sessions DROP COLUMN token; ALTER TABLE asks DROP COLUMN token; \
+         ALTER TABLE sessions DROP COLUMN background; \
          DELETE FROM _sqlx_migrations WHERE version > 1; DELETE FROM outbox; ",
     );
     for trigger in &triggers {
