@@ -29,10 +29,10 @@ impl Run {
         Self::new(project, "cargo", arguments)
     }
 
-    /// Prepares npm in the page's folder.
-    pub(crate) fn npm(project: &Project, arguments: &[&str]) -> Self {
+    /// Prepares npm in a folder of the checkout.
+    pub(crate) fn npm(project: &Project, folder: &str, arguments: &[&str]) -> Self {
         let mut run = Self::new(project, "npm", arguments);
-        run.command.current_dir(project.root.join("ui"));
+        run.command.current_dir(project.root.join(folder));
         run
     }
 

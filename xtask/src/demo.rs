@@ -2,7 +2,7 @@
 
 use crate::{
     commands::{Run, target_directory},
-    page,
+    packages, page,
     project::{Project, say},
 };
 
@@ -18,7 +18,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(project: &Project, arguments: &Arguments) -> anyhow::Result<()> {
-    match page::missing_tools(project) {
+    match packages::missing_node(project) {
         None => {
             say("building the page");
             page::build(project)?;

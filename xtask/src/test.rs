@@ -7,9 +7,9 @@ use anyhow::{Context as _, bail};
 use crate::{
     clock,
     commands::{Run, find_program, target_directory},
-    generate, page,
+    generate, packages, page,
     project::{Project, say},
-    tidy,
+    sdks, tidy,
 };
 
 /// Browsers that the page's tests can drive, best first.
@@ -32,10 +32,11 @@ fn steps(project: &Project, report: &mut Report) -> anyhow::Result<()> {
     report.step("format", || Run::cargo(project, &["fmt", "--all", "--check"]).succeed())?;
     report.step("tidy", || tidy::run(project))?;
 
-    let has_npm = match page::missing_tools(project) {
+    let has_npm = match packages::missing_node(project) {
         None => true,
         Some(missing) => {
             report.skip("the page's build, checks, unit and browser tests", &missing);
+            report.skip("the MCP SDKs as peers of the gateway", &missing);
             false
         }
     };
@@ -48,8 +49,11 @@ fn steps(project: &Project, report: &mut Report) -> anyhow::Result<()> {
     })?;
     report.step("generated files", || generate::run(project, true))?;
     if has_npm {
-        report.step("page: types", || Run::npm(project, &["run", "--silent", "check"]).succeed())?;
-        report.step("page: unit tests", || Run::npm(project, &["test", "--silent"]).succeed())?;
+        report.step("page: types", || {
+            Run::npm(project, page::FOLDER, &["run", "--silent", "check"]).succeed()
+        })?;
+        report
+            .step("page: unit tests", || Run::npm(project, page::FOLDER, &["test", "--silent"]).succeed())?;
     }
     if find_program(project, "cargo-deny").is_some() {
         report.step("cargo-deny", || {
@@ -67,7 +71,7 @@ fn steps(project: &Project, report: &mut Report) -> anyhow::Result<()> {
                 })?;
                 let binary = target_directory(project)?.join("debug/handraise");
                 report.step("page: browser tests", || {
-                    Run::npm(project, &["run", "--silent", "e2e"])
+                    Run::npm(project, page::FOLDER, &["run", "--silent", "e2e"])
                         .env("HANDRAISE_BIN", &binary)
                         .env("CHROMIUM", &browser)
                         .succeed()
@@ -75,6 +79,15 @@ fn steps(project: &Project, report: &mut Report) -> anyhow::Result<()> {
             }
             Err(missing) => report.skip("the page's browser tests", &format!("{missing:#}")),
         }
+    }
+    if has_npm {
+        report.step("MCP SDKs: npm packages", || packages::install_npm(project, sdks::FOLDER))?;
+        let python = packages::install_python(project, sdks::REQUIREMENTS);
+        if let Err(missing) = &python {
+            report.skip("the Python MCP SDKs as peers of the gateway", &format!("{missing:#}"));
+        }
+        report.step("MCP SDKs: binaries", || sdks::build(project))?;
+        report.step("MCP SDKs as peers of the gateway", || sdks::test(project, python.ok().as_deref()))?;
     }
     // Last, so that the closing lines are cargo's.
     report.step("cargo test", || Run::cargo(project, &["test", "--workspace"]).succeed())

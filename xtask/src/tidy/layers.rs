@@ -65,6 +65,8 @@ const PLACES: &[Place] = &[
             "handraise-gateway",
         ],
     },
+    // A peer of the tests: it shares no code with what it tests.
+    Place { name: "handraise-rmcp-peer", layer: 4, may_use: &[] },
     Place { name: "xtask", layer: 4, may_use: &["handraise-config"] },
 ];
 

@@ -1,0 +1,48 @@
+// What the JavaScript servers have in common: the tools, their results, and the witness that writes every call down.
+
+import { appendFileSync, readFileSync } from "node:fs";
+
+export const tools = JSON.parse(readFileSync(new URL("tools.json", import.meta.url), "utf8"));
+
+/** The code of the error that `fail` ends in. No code of JSON-RPC or MCP, so nobody may take it for one. */
+export const FAILURE = { code: -31999, message: "the tool failed", data: { reason: "asked to", tries: 1 } };
+
+/** The question that `ask` puts to the client. */
+export const QUESTION = {
+  message: "Go on?",
+  requestedSchema: { type: "object", properties: { goOn: { type: "boolean" } }, required: ["goOn"] },
+};
+
+/** Writes one call into the witness, the file that the command line names, before anything else happens. */
+export function witness(tool, given) {
+  appendFileSync(process.argv[2], `${JSON.stringify({ tool, arguments: given ?? null })}\n`);
+}
+
+/** The result of `echo`: an unusual one, so that what gets lost on the way shows. */
+export const echoed = (given) => ({
+  _meta: { "example.test/vendor": { kept: true } },
+  content: [
+    { type: "text", text: String(given.text), annotations: { audience: ["user"], priority: 0.5 } },
+    { type: "resource_link", uri: "example://one", name: "one" },
+  ],
+  structuredContent: given,
+});
+
+/** The result of `tap`: a refusal that names candidates, unless the device was named. */
+export function tapped(given) {
+  if (Object.hasOwn(given, "deviceId")) return text(`tapped on ${given.deviceId}`);
+  const candidates = given.offer.map((deviceId) => ({ deviceId, platform: "android" }));
+  const refusal = {
+    success: false,
+    error: `${candidates.length} devices match (code ambiguous_device_target). Pass deviceId.`,
+    code: "ambiguous_device_target",
+    candidates,
+    retryable: false,
+  };
+  return { ...text(JSON.stringify(refusal)), isError: true };
+}
+
+export const text = (words) => ({ content: [{ type: "text", text: words }] });
+
+/** Keeps progress and result apart: a client that reads both at once may drop the progress of a call that is over. */
+export const apart = () => new Promise((resolve) => setTimeout(resolve, 10));
