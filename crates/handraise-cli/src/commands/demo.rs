@@ -32,8 +32,8 @@ use crate::{
 /// Answer your first questions
 ///
 /// Runs the inbox in a throw-away data directory with a scripted agent that asks five forms and a script that asks
-/// one question, and prints a sign-in link on stdout. No model and no account is needed. Ends with Ctrl-C, and leaves
-/// nothing behind.
+/// one question, and prints a sign-in link on stdout; and says how to try the gateway in an MCP client. No model and no
+/// account is needed. Ends with Ctrl-C, and leaves nothing behind.
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  handraise demo")]
 pub(crate) struct Arguments {
@@ -85,6 +85,7 @@ async fn serve(context: &Context, folder: &Path) -> Exit {
     };
     let guide = async {
         if ready.await.is_ok() {
+            suggest_the_gateway();
             let (agent, script) = tokio::join!(guide(folder), script(folder));
             for error in [agent.err(), script.err()].into_iter().flatten() {
                 tracing::warn!(error = format!("{error:#}"), "a part of the demo does not work");
@@ -99,6 +100,16 @@ async fn serve(context: &Context, folder: &Path) -> Exit {
     }
     output::complain("The demo is over; nothing of it is left.");
     Ok(ExitCode::SUCCESS)
+}
+
+/// The gateway asks in an MCP client's own prompt, which the demo does not have.
+fn suggest_the_gateway() {
+    if let Ok(own) = own_path() {
+        output::complain(&format!(
+            "Have an MCP client? Its own prompt asks which device, when the scripted server behind the gateway is told to \
+             tap on OK: claude mcp add devices -- {own} mcp -- {own} fake-server (other clients: docs/gateway.md)"
+        ));
+    }
 }
 
 fn own_path() -> anyhow::Result<String> {

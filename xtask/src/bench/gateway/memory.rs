@@ -1,0 +1,45 @@
+//! What processes hold in memory, as the kernel counts it.
+
+/// Kilobytes of several processes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Memory {
+    /// What nobody else holds, of the process that holds most.
+    pub(super) private: u64,
+    /// What is resident, pages that are shared counted once for each.
+    pub(super) resident: u64,
+}
+
+impl Memory {
+    /// A process and what is below it, without commands that end in `except`.
+    pub(super) fn of(process: u32, except: &str) -> Self {
+        let mut sum = Self::default();
+        let mut left = vec![process];
+        while let Some(process) = left.pop() {
+            let command = std::fs::read_to_string(format!("/proc/{process}/cmdline")).unwrap_or_default();
+            let is_excepted = command.trim_end_matches('\0').rsplit('\0').next() == Some(except)
+                && !command.contains("\0mcp\0")
+                && !command.contains("supervise");
+            if !is_excepted {
+                let map =
+                    std::fs::read_to_string(format!("/proc/{process}/smaps_rollup")).unwrap_or_default();
+                let value = |name: &str| {
+                    let line = map.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();
+                    line.split_whitespace().next().and_then(|word| word.parse::<u64>().ok()).unwrap_or(0)
+                };
+                sum.private = sum.private.max(value("Private_Clean:") + value("Private_Dirty:"));
+                sum.resident += value("Rss:");
+            }
+            let tasks = std::fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
+            for task in tasks {
+                let children = std::fs::read_to_string(task.path().join("children")).unwrap_or_default();
+                left.extend(children.split_whitespace().filter_map(|child| child.parse::<u32>().ok()));
+            }
+        }
+        sum
+    }
+
+    /// The larger of both.
+    pub(super) fn or(self, other: Self) -> Self {
+        Self { private: self.private.max(other.private), resident: self.resident.max(other.resident) }
+    }
+}
