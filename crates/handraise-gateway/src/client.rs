@@ -3,6 +3,7 @@
 use std::{os::fd::AsFd, sync::Arc};
 
 use handraise_mcp::{
+    Now,
     envelope::{Out, Route},
     frame::ClientFrame,
 };
@@ -16,7 +17,8 @@ use crate::{
 
 /// Reads the client until its end.
 pub(crate) fn run(shared: &Arc<Shared>, stdin: impl AsFd, max_frame: usize) {
-    let mut reading = Reading { shared, batch: Batch::default(), out: Vec::new(), has_queued: false };
+    let mut reading =
+        Reading { shared, batch: Batch::default(), out: Vec::new(), now: now(), has_queued: false };
     let mut frames = Frames::new(stdin, max_frame);
     let outlet = shared.outlet(Side::Upstream);
     loop {
@@ -25,6 +27,7 @@ pub(crate) fn run(shared: &Arc<Shared>, stdin: impl AsFd, max_frame: usize) {
         }
         // What fails cannot be read on: that is the end.
         let more = frames.fill().unwrap_or(false);
+        reading.now = now();
         let mut pen = outlet.pen();
         while let Some(found) = frames.next() {
             match found {
@@ -54,6 +57,8 @@ struct Reading<'a> {
     shared: &'a Arc<Shared>,
     batch: Batch,
     out: Vec<Out>,
+    /// When what is judged now was read.
+    now: Now,
     /// Something was queued for the client, who may not read.
     has_queued: bool,
 }
@@ -79,10 +84,9 @@ impl Reading<'_> {
 
     /// Lets the envelope decide about a frame, and does the rest of what it says.
     fn judge(&mut self, frame: &ClientFrame<'_>) -> Route {
-        let now = now();
         let mut state = self.shared.lock();
         state.take_along(Side::Upstream, &mut self.batch);
-        let route = state.envelope.client_frame(frame, &self.shared.caller, now, &mut self.out);
+        let route = state.envelope.client_frame(frame, &self.shared.caller, self.now, &mut self.out);
         let carried = state.carry_out(Some((Side::Upstream, &mut self.batch)), &mut self.out);
         self.has_queued |= carried.queued;
         self.shared.finish(state, &carried);

@@ -23,7 +23,7 @@ use crate::{
     ending::{Ending, Situation, Step},
     outlet::Outlet,
     server,
-    shared::{Shared, Side, now},
+    shared::{Shared, now},
     start, stderr,
     wake::{Wakeups, Woken},
 };
@@ -207,12 +207,5 @@ fn describe(status: ExitStatus) -> String {
     match status.code() {
         Some(code) => format!("exit status {code}"),
         None => "its supervisor was killed".to_owned(),
-    }
-}
-
-impl Drop for Main {
-    fn drop(&mut self) {
-        // Nobody takes what is still queued: the process ends.
-        self.shared.gone(Side::Client);
     }
 }

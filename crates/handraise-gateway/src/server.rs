@@ -6,6 +6,7 @@ use std::{
 };
 
 use handraise_mcp::{
+    Now,
     envelope::{Out, Route},
     frame::ServerFrame,
 };
@@ -31,6 +32,7 @@ pub(crate) fn run(shared: &Arc<Shared>, stdout: impl AsFd, max_frame: usize) {
         shared,
         batch: Batch::default(),
         out: Vec::new(),
+        now: now(),
         noise: Limited::new(SystemClock::shared()),
         has_queued: false,
     };
@@ -44,6 +46,7 @@ pub(crate) fn run(shared: &Arc<Shared>, stdout: impl AsFd, max_frame: usize) {
         // What fails cannot be read on: that is the end.
         let more = frames.fill().unwrap_or(false);
         shared.upstream_is_silent.store(false, Ordering::Relaxed);
+        reading.now = now();
         let mut pen = outlet.pen();
         while let Some(found) = frames.next() {
             match found {
@@ -70,6 +73,8 @@ struct Reading<'a> {
     shared: &'a Arc<Shared>,
     batch: Batch,
     out: Vec<Out>,
+    /// When what is judged now was read.
+    now: Now,
     noise: Limited,
     /// Something was queued for the server, which may not read.
     has_queued: bool,
@@ -92,10 +97,9 @@ impl Reading<'_> {
 
     /// Lets the envelope decide about a frame, and does the rest of what it says.
     fn judge(&mut self, frame: &ServerFrame<'_>) -> Route {
-        let now = now();
         let mut state = self.shared.lock();
         state.take_along(Side::Client, &mut self.batch);
-        let route = state.envelope.upstream_frame(frame, now, &mut self.out);
+        let route = state.envelope.upstream_frame(frame, self.now, &mut self.out);
         let carried = state.carry_out(Some((Side::Client, &mut self.batch)), &mut self.out);
         self.has_queued |= carried.queued;
         // Somebody waits for the last open call.
