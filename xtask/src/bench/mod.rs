@@ -10,7 +10,7 @@ mod websocket;
 
 use clap::{Args, Subcommand};
 
-use crate::project::Project;
+use crate::{commands::Run, project::Project};
 
 /// What to measure.
 #[derive(Args)]
@@ -40,9 +40,19 @@ enum Subject {
 pub(crate) fn run(project: &Project, arguments: &Arguments) -> anyhow::Result<()> {
     match &arguments.subject {
         Subject::Inbox(arguments) => inbox::run(project, arguments),
+        // Client, server and baseline are this program: unoptimised they would be what is measured.
+        Subject::Gateway(_) if cfg!(debug_assertions) => optimised(project),
         Subject::Gateway(arguments) => gateway::run(project, arguments),
         Subject::GatewayPart(arguments) => gateway::part(arguments),
         Subject::Agent(arguments) => agent::run(arguments),
         Subject::Relay(arguments) => agent::relay(arguments),
     }
+}
+
+/// Becomes the same command, built with optimisations.
+fn optimised(project: &Project) -> anyhow::Result<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let mut command = vec!["run", "--quiet", "--release", "--package", "xtask", "--"];
+    command.extend(arguments.iter().map(String::as_str));
+    Run::cargo(project, &command).become_it()
 }

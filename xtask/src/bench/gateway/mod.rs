@@ -29,7 +29,7 @@ use crate::{
 /// How to measure.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// How often each system is measured. Of the medians the best is printed: what else runs on the machine only adds.
+    /// How often each system is measured, in turns. The median of the repetitions' medians is printed.
     #[arg(long, default_value_t = 5)]
     repetitions: usize,
     /// How long each cell takes, in milliseconds.
@@ -179,8 +179,8 @@ fn print(all: &[Measured; 3]) {
     };
     for (cell, (name, _, at_a_time)) in CELLS.into_iter().enumerate() {
         let (latency, rate) = (
-            all.each_ref().map(|measured| measured.latency[cell].quantile(0.0)),
-            all.each_ref().map(|measured| measured.rate[cell].iter().copied().fold(0.0, f64::max)),
+            all.each_ref().map(|measured| measured.latency[cell].quantile(0.5)),
+            all.each_ref().map(|measured| median(&measured.rate[cell])),
         );
         row(
             name,
@@ -193,12 +193,18 @@ fn print(all: &[Measured; 3]) {
             }),
         );
     }
-    row("start", all.each_ref().map(|measured| format!("{:.1} ms", measured.starts.quantile(0.1) / 1000.0)));
+    row("start", all.each_ref().map(|measured| format!("{:.1} ms", measured.starts.quantile(0.5) / 1000.0)));
     let memory = all[2].memory;
     say(&format!(
         "gateway and supervisor: {} KB private, {} KB resident in sum",
         memory.private, memory.resident
     ));
+}
+
+fn median(rates: &[f64]) -> f64 {
+    let mut rates = rates.to_vec();
+    rates.sort_unstable_by(f64::total_cmp);
+    rates.get(rates.len() / 2).copied().unwrap_or_default()
 }
 
 /// Starts a command and copies bytes both ways: what one more process costs that looks at nothing.
