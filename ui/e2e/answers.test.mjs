@@ -1,9 +1,9 @@
 // Answering: every kind of question, what exactly is sent, drafts, keys, and what must not answer.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { TOKENS } from "../dev/mock.mjs";
 import { ask, choice, question, sampleAsks } from "../dev/samples.mjs";
-import { enter, launch, serve, shutDown, still, until, visit } from "./browser.mjs";
+import { enter, launch, shutDown, still, until, visit } from "./browser.mjs";
+import { place } from "./place.mjs";
 
 let browser;
 before(async () => {
@@ -11,17 +11,15 @@ before(async () => {
 });
 after(() => shutDown(browser));
 
-const ME = { token: TOKENS.operator, scope: "operator", name: "Desk one" };
-
-/** Runs `body` with a mock of these asks and a page on the first one. */
-async function on(asks, body, { path, gate = true } = {}) {
-  const mock = await serve({ asks });
+/** Runs `body` at an inbox with these asks, the stand-in unless it is given, and a page on the first one. */
+async function on(asks, body, { path, gate = true, inbox = place({ asks }, { real: false }) } = {}) {
+  const at = await inbox;
   const view = await visit(browser);
-  await enter(view.page, mock.url, ME, path ?? `/asks/${asks[0].id}`);
+  await enter(view.page, at.url, at.login, path ?? `/asks/${asks[0].id}`);
   await view.page.locator('[data-phase="open"]').waitFor();
   if (gate) await still(view.page);
-  await body(view.page, mock, view);
-  await view.done(mock.url);
+  await body(view.page, at.mock ?? at, view);
+  await view.done(at.url);
 }
 
 const answers = (mock, id = "a") => mock.sent(`/asks/${id}/answer`).map((call) => call.body);
@@ -188,16 +186,16 @@ test("a default far down the card is sent only once it was on the screen", async
 
 test("a draft survives a reload, another ask, and an event for its own ask; never a secret", async () => {
   const form = ask("a", { message: "Form", questions: [question("note", "text", "Note?"), question("pw", "text", "Password?", { secret: true }), question("db", "single", "Which?", { choices: [choice("Postgres"), choice("SQLite")] })] });
-  await on([form], async (page, mock) => {
+  await on([form], async (page, at) => {
     await field(page, "Note?").fill("half a thought");
     await page.getByLabel("SQLite").check();
     await field(page, "Password?").fill("hunter2");
     await page.getByText("Draft saved").waitFor();
-    mock.open(ask("b", { message: "Another one" }));
+    await at.open(ask("b", { message: "Another one" }));
     await page.getByText("Another one").waitFor();
-    mock.update("a", { holder_connected: false });
+    await at.connected("a", false);
     await page.locator('[data-notice="disconnected"]').waitFor();
-    mock.update("a", { holder_connected: true });
+    await at.connected("a", true);
     await page.locator('[data-ask="a"]:not([data-notice])').waitFor();
     assert.equal(await field(page, "Note?").inputValue(), "half a thought");
     await page.reload();
@@ -210,7 +208,7 @@ test("a draft survives a reload, another ask, and an event for its own ask; neve
     await submitButton(page).click();
     await settled(page);
     assert.equal(await page.evaluate(() => Object.keys(localStorage).filter((key) => key.startsWith("handraise.draft")).length), 0);
-  });
+  }, { inbox: place({ asks: [form] }) });
 });
 
 test("the keyboard alone: find, move, open, choose, write, submit, skip", async () => {
@@ -277,17 +275,18 @@ test("the keyboard alone: find, move, open, choose, write, submit, skip", async 
 });
 
 test("s40 clicks and keys in the first 350 ms, and runs begun before, answer nothing", async () => {
-  const make = () => ask("a", { questions: [question("db", "single", "Which?", { choices: [choice("Postgres"), choice("SQLite")] })] });
-  const mock = await serve({ asks: [make()] });
+  const at = await place({ asks: [ask("a", { questions: [question("db", "single", "Which?", { choices: [choice("Postgres"), choice("SQLite")] })] })] });
   const view = await visit(browser);
   const { page } = view;
   await page.clock.install();
-  await enter(page, mock.url, ME, "/asks/a");
+  await enter(page, at.url, at.login, "/asks/a");
   await page.locator('[data-phase="open"]').waitFor();
   await page.clock.pauseAt(Date.now() + 2_000);
   // The card changes now; from here on, time stands still.
-  mock.update("a", { holder_connected: false });
+  await at.connected("a", false);
   await page.locator('[data-notice="disconnected"]').waitFor();
+  await at.connected("a", true);
+  await page.locator('[data-ask="a"]:not([data-notice])').waitFor();
   await submitButton(page).click();
   await page.getByText("Nothing was sent.").waitFor();
   await page.getByText("Postgres").click();
@@ -300,7 +299,7 @@ test("s40 clicks and keys in the first 350 ms, and runs begun before, answer not
   }
   await page.keyboard.press("1");
   assert.ok(!(await page.getByLabel("Postgres").isChecked()));
-  assert.equal(answers(mock).length, 0);
+  assert.equal(at.answers("a").length, 0);
   // After a pause it is a new run.
   await page.clock.runFor(400);
   await page.keyboard.press("1");
@@ -310,8 +309,8 @@ test("s40 clicks and keys in the first 350 ms, and runs begun before, answer not
   await page.keyboard.up("Control");
   await page.clock.runFor(1_000);
   await settled(page);
-  assert.equal(answers(mock).length, 1);
-  await view.done(mock.url);
+  assert.equal(at.answers("a").length, 1);
+  await view.done(at.url);
 });
 
 test("s40 a permission needs a choice made on its card; a confirm has no shortcut", async () => {

@@ -135,7 +135,8 @@ export async function until(check, what) {
   }
 }
 
-const served = [];
+/** What `shutDown` stops. */
+export const served = [];
 
 /** A stand-in for the inbox that lives until `shutDown`. */
 export async function serve(options) {
@@ -147,5 +148,5 @@ export async function serve(options) {
 /** Ends what a test file has started, also after a failure. */
 export async function shutDown(browser) {
   await browser.close();
-  for (const mock of served.splice(0)) await mock.stop();
+  for (const one of served.splice(0)) await one.stop();
 }

@@ -7,6 +7,8 @@ const TEXT = 1;
 const CLOSE = 8;
 const PING = 9;
 const PONG = 10;
+/** Asks in one part of a snapshot. */
+const PART = 1_000;
 
 /** One client's end of a WebSocket (RFC 6455): text messages, whole frames, no extensions. */
 class Socket {
@@ -98,8 +100,19 @@ export class Holder {
     const welcome = await this.ask("holder.hello", hello);
     this.instance = welcome.instance;
     this.secret = welcome.resume_secret ?? this.secret;
-    await this.ask("asks.snapshot", { seq: 0, last: true, asks: [...this.open.values()], settlements: [...this.ended.values()] });
+    await this.tells();
     return this;
+  }
+
+  /** What is open and what has ended: a snapshot, in parts. */
+  async tells() {
+    const all = [...this.open.values()];
+    const settlements = [...this.ended.values()];
+    for (let seq = 0; seq === 0 || seq * PART < all.length; seq += 1) {
+      const asks = all.slice(seq * PART, (seq + 1) * PART);
+      const last = (seq + 1) * PART >= all.length;
+      await this.ask("asks.snapshot", { seq, last, asks, settlements: last ? settlements : [] });
+    }
   }
 
   /** Leaves without a word, as a killed process does. */
@@ -146,14 +159,19 @@ export class Holder {
     for (const { pending_id: ask } of payload.submissions ?? [payload]) this.open.delete(ask);
   }
 
-  /** Opens an ask made of one of the samples; `more` is what the wire has beside it. */
-  async opens(ask, more = {}) {
+  /** Holds an ask made of one of the samples, and tells of it in the next snapshot; `more` is what the wire has beside it. */
+  keeps(ask, more = {}) {
     const { id, source, mode, session_id, tool_call_id, message, url, confirm, on_deadline, allows_text_with_selection, allows_partial, questions, deadline, origin } = ask;
     const content = { source, mode, session_id, tool_call_id, message, url, confirm, on_deadline, allows_text_with_selection, allows_partial, questions };
     const deadline_ms = deadline === null ? null : Math.max(0, Date.parse(deadline) - Date.now());
-    const announced = { id, deadline_ms, parked_ms: null, client: origin.client, server: origin.server, ...content, ...more };
-    this.open.set(id, announced);
-    await this.ask("ask.opened", { ask: announced });
+    this.open.set(id, { id, deadline_ms, parked_ms: null, client: origin.client, server: origin.server, ...content, ...more });
+    return id;
+  }
+
+  /** Opens an ask, as `keeps` makes it. */
+  async opens(ask, more) {
+    const id = this.keeps(ask, more);
+    await this.ask("ask.opened", { ask: this.open.get(id) });
     return id;
   }
 
@@ -175,8 +193,8 @@ export class Holder {
     await this.ask("ask.settled", this.ending(id, outcome, more));
   }
 
-  session(id, more = {}) {
-    const said = { session_id: id, agent: "codex-acp", title: null, cwd: null, state: "running", stop_reason: null, ...more };
+  session(id, { agent = "codex-acp", title = null, cwd = null, state = "running", stop_reason = null, background = false }) {
+    const said = { session_id: id, agent, title, cwd, state, stop_reason, background };
     this.write({ type: "event", action: "session.updated", payload: said });
   }
 

@@ -175,8 +175,9 @@ export function Card({ live, ask, boxed = false, focus = false, together = false
     );
   }
 
+  // No section: the same may be asked twice in one session, and landmarks of one name cannot be told apart.
   return (
-    <section
+    <article
       class={`card ${boxed ? "boxed" : ""} ${risk && now.is !== "settled" ? "risk" : ""} ${now.is === "sent" ? "sent" : ""} ${now.is === "settled" ? "done" : ""}`}
       aria-labelledby={heading}
       aria-busy={now.is === "sent" || undefined}
@@ -241,7 +242,7 @@ export function Card({ live, ask, boxed = false, focus = false, together = false
       <p class="hide" role="status">
         {now.is === "sent" ? words.cardSent : now.is === "settled" ? (root.current === null ? "" : words.inboxSettled) : ""}
       </p>
-    </section>
+    </article>
   );
 }
 
