@@ -7,6 +7,7 @@
 //! - [`capabilities`]: what `initialize` tells an agent.
 //! - [`elicitation`]: `elicitation/create` → questions, or a reason to decline.
 //! - [`permission`]: `session/request_permission` → one question, and its outcomes.
+//! - [`terminal`]: `terminal/…` → a command to run, and what is answered about it.
 //! - [`update`]: `session/update` → transcript entries.
 //! - [`quirks`]: one file per agent, with the versions measured.
 
@@ -14,6 +15,7 @@ pub mod capabilities;
 pub mod elicitation;
 pub mod permission;
 pub mod quirks;
+pub mod terminal;
 pub mod update;
 
 mod read;

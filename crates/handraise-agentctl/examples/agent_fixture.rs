@@ -40,6 +40,7 @@ async fn run_agent(mut args: impl Iterator<Item = OsString>) -> ExitCode {
         attach: None,
         json: false,
         elicitation: None,
+        allow_terminal: false,
         answer_timeout: Duration::from_secs(600),
         idle_timeout: Duration::from_secs(1200),
         mcp_servers: Vec::new(),

@@ -22,6 +22,7 @@ use crate::{
     link::Link,
     output::{Format, Output},
     process::Process,
+    terminals::Terminals,
     transcript::Transcript,
     turns::Turns,
 };
@@ -101,12 +102,17 @@ async fn live(
         process.pipes().ok_or_else(|| AgentError::Broken("the process has no pipes".to_owned()))?;
     let connection = connection::connect(from_agent, to_agent, &link);
     let peer = Arc::new(OnceLock::new());
+    let terminals = settings.allow_terminal.then(|| {
+        let (environment, supervisor) = (settings.environment.clone(), settings.supervisor.clone());
+        Arc::new(Terminals::new(Arc::clone(&files), environment, supervisor))
+    });
     let dispatcher = Dispatcher::new(
         Arc::clone(&link),
         Arc::clone(&asks),
         Arc::clone(&transcript),
         files,
         Arc::clone(&peer),
+        terminals.clone(),
     );
     let turns = Turns {
         settings,
@@ -128,7 +134,12 @@ async fn live(
     let _ = tokio::time::timeout(FLUSH, connection.writer).await;
     link.died();
     asks.agent_disconnected();
-    process.stop().await;
+    let terminals_end = async {
+        if let Some(terminals) = terminals {
+            terminals.close().await;
+        }
+    };
+    tokio::join!(process.stop(), terminals_end);
     transcript.ended().await;
     match result {
         Ok(result) => result,

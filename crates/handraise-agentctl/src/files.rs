@@ -7,7 +7,7 @@ use std::{
     ffi::OsStr,
     fs::File,
     io::{self, Read as _, Write as _},
-    os::fd::{AsFd as _, OwnedFd},
+    os::fd::{AsFd as _, AsRawFd as _, OwnedFd},
     path::{Component, Path, PathBuf},
 };
 
@@ -32,6 +32,8 @@ pub(crate) enum FileError {
     Outside,
     #[error("not a regular file")]
     NotRegular,
+    #[error("not a directory")]
+    NotDirectory,
     #[error("the file has several names (hard links)")]
     SeveralNames,
     #[error("the file is larger than 16 MiB")]
@@ -123,6 +125,16 @@ impl Files {
         Ok(())
     }
 
+    /// A directory to run a command in, opened: the working directory without a path. It can be entered by
+    /// [`entrance`], whatever becomes of its name.
+    pub(crate) fn directory(&self, path: Option<&str>) -> Result<OwnedFd, FileError> {
+        let path = path.map(|path| self.relative(path)).transpose()?.unwrap_or_default();
+        match self.resolve(&path, OFlags::DIRECTORY | OFlags::PATH) {
+            Err(FileError::System(Errno::NOTDIR)) => Err(FileError::NotDirectory),
+            other => other,
+        }
+    }
+
     /// The path as seen from the working directory.
     fn relative(&self, path: &str) -> Result<PathBuf, FileError> {
         let path = Path::new(path);
@@ -170,6 +182,11 @@ impl Files {
         }
         Ok(openat(&directory, last, flags | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?)
     }
+}
+
+/// The name under which a child of ours enters a directory that we hold open.
+pub(crate) fn entrance(directory: &OwnedFd) -> PathBuf {
+    PathBuf::from(format!("/proc/self/fd/{}", directory.as_raw_fd()))
 }
 
 fn check(stat: &Stat) -> Result<(), FileError> {
@@ -345,6 +362,29 @@ mod tests {
         assert_eq!(place.write("pipe", "x").unwrap_err(), "not a regular file");
         assert_eq!(place.read("").unwrap_err(), "not a regular file");
         assert_eq!(place.write("", "x").unwrap_err(), "not a regular file");
+    }
+
+    #[test]
+    fn s45_commands_run_beneath_the_working_directory_only() {
+        let place = Place::new();
+        fs::create_dir(place.path("sub")).unwrap();
+        fs::create_dir(place.dir.path().join("other")).unwrap();
+        unix::symlink("../other", place.path("out")).unwrap();
+        place.write("file", "x").unwrap();
+        let entered = |path: Option<&str>| {
+            let directory = place.files.directory(path).map_err(|error| error.to_string())?;
+            Ok::<_, String>(fs::read_link(entrance(&directory)).unwrap())
+        };
+        let work = fs::canonicalize(place.dir.path().join("work")).unwrap();
+        assert_eq!(entered(None).unwrap(), work);
+        assert_eq!(entered(Some(&place.path(""))).unwrap(), work);
+        assert_eq!(entered(Some(&place.path("sub"))).unwrap(), work.join("sub"));
+        for outside in ["..", "out", "sub/../../other"] {
+            assert_eq!(entered(Some(&place.path(outside))).unwrap_err(), OUTSIDE, "{outside}");
+        }
+        assert_eq!(entered(Some("/")).unwrap_err(), OUTSIDE);
+        assert_eq!(entered(Some("sub")).unwrap_err(), "the path is not absolute");
+        assert_eq!(entered(Some(&place.path("file"))).unwrap_err(), "not a directory");
     }
 
     #[cfg(target_os = "linux")]

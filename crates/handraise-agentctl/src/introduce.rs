@@ -21,7 +21,7 @@ pub(crate) struct Introduction {
 
 impl Introduction {
     pub(crate) fn new(settings: &AgentSettings, takes_forms: bool) -> Self {
-        let offer = Offer { elicitation: takes_forms, terminal: false };
+        let offer = Offer { elicitation: takes_forms, terminal: settings.allow_terminal };
         Self {
             initialize: initialize_params(&settings.agent_id(), offer, &settings.version),
             new_session: json!({"cwd": settings.cwd, "mcpServers": settings.mcp_servers}),

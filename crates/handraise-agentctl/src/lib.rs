@@ -19,6 +19,8 @@ mod link;
 mod output;
 mod process;
 mod settings;
+mod tail;
+mod terminals;
 mod transcript;
 mod turns;
 

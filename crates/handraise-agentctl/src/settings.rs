@@ -31,6 +31,8 @@ pub struct AgentSettings {
     pub json: bool,
     /// `--elicitation on|off`; the inbox's flag otherwise.
     pub elicitation: Option<bool>,
+    /// `--allow-terminal`: the agent may have commands run, as our own user.
+    pub allow_terminal: bool,
     /// How long an ask waits for a human (`HANDRAISE_ELICITATION_ANSWER_TIMEOUT`).
     pub answer_timeout: Duration,
     /// How long a silent agent lives (`HANDRAISE_ACP_IDLE_TIMEOUT`).

@@ -59,6 +59,7 @@ impl Arguments {
                 .with(&registry::INSECURE_BEHIND_PROXY, up.insecure_behind_proxy.then_some("on")),
             Command::Agent(agent) => flags
                 .with(&registry::INBOX, agent.inbox.clone())
+                .with(&registry::ALLOW_TERMINAL, agent.allow_terminal.then_some("on"))
                 .with(&registry::DATA_DIR, path(agent.data_dir.as_ref())),
             Command::Ask(ask) => flags
                 .with(&registry::INBOX, ask.inbox.clone())

@@ -164,6 +164,9 @@ settings! {
     QUESTION_ORDER = "acp.question_order", Kind::Word(&["wire", "sorted"]), Default::Value("wire");
     "`wire`: questions stand as the agent sent them, a numbered series by number. `sorted`: by key, numbers by value."
 
+    ALLOW_TERMINAL = "acp.allow_terminal", Kind::Bool, Default::Value("off"), flag "--allow-terminal";
+    "Whether agents may have `handraise agent` run commands, as its own user, without asking anybody (`terminal/create`). For the agents that `handraise up` starts, what its config file or environment says holds."
+
     STATE_SECRET = "state_secret", Kind::Text, Default::Unset("256 random bits per process"), secret true;
     "Signs the state that clients of the modern era carry between a question and its answer: keys of at least 32 characters, separated by commas; the first signs, all verify. The same keys in several processes let one take up what another has asked, also after a restart. Read by `handraise mcp`."
 

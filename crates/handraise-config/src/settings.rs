@@ -160,6 +160,8 @@ pub struct Settings {
     pub idle_timeout: Duration,
     /// In which order questions stand.
     pub question_order: QuestionOrder,
+    /// Whether agents may have commands run.
+    pub allow_terminal: bool,
     /// What an inbox takes from one holder.
     pub limits: Limits,
     /// What it takes from everything that comes with one token.
@@ -251,6 +253,7 @@ pub fn load(
             "sorted" => QuestionOrder::Sorted,
             _ => QuestionOrder::Wire,
         },
+        allow_terminal: reader.required(&registry::ALLOW_TERMINAL, Raw::bool)?.value,
         state_secret: reader.optional(&registry::STATE_SECRET, |raw| raw.text().map(Secret::new))?,
         ask_timeout: Duration::from_millis(reader.integer(&registry::ASK_TIMEOUT)?),
         ask_min_human: Duration::from_millis(reader.integer(&registry::ASK_MIN_HUMAN)?),

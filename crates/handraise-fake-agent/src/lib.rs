@@ -10,6 +10,7 @@ mod args;
 mod forms;
 pub mod scripts;
 mod session;
+mod terminals;
 mod turn;
 mod wire;
 

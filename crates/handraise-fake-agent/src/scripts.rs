@@ -5,12 +5,12 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use crate::{
-    forms,
+    forms, terminals,
     turn::{END_TURN, Stop, Turn},
     wire::Gone,
 };
 
-type Outcome = Result<Stop, Gone>;
+pub(crate) type Outcome = Result<Stop, Gone>;
 
 /// What a turn can do.
 #[non_exhaustive]
@@ -67,7 +67,11 @@ pub const SCRIPTS: &[Script] = scripts! {
     "tools"            "shows thoughts, a plan and a tool call"                                     tools;
     "read"             "reads the given file through the client"                                    read;
     "write"            "writes text into the given file through the client"                         write;
-    "terminal"         "asks the client for a terminal"                                             terminal;
+    "terminal"         "has the client run the given line, or the command that is given as JSON"    terminals::run;
+    "terminal-wait"    "the same, and waits for its end without asking for its output"              terminals::wait;
+    "terminal-kill"    "kills the given line's command once it has written something"               terminals::kill;
+    "terminal-leave"   "leaves the given line's command running"                                    terminals::leave;
+    "terminal-many"    "has the client run the given number of commands that do not end"            terminals::many;
     "stop"             "ends the turn with the given stop reason"                                   stop;
     "fail"             "answers the prompt with an error"                                           |_| Ok(Stop::Failed);
     "silent"           "never says anything again, and ignores session/cancel"                      silent;
@@ -95,7 +99,7 @@ pub(crate) const NOISE: &[u8] = b"\xEF\xBB\xBF\nnpm warn deprecated something\n{
 \0\n\xFF\xFE\n42\n{}\n[{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"x\"}]\n{\"type\":\"info\",\"message\":\"starting\"}\n\
 {not json\n";
 
-fn told(answer: &Value) -> String {
+pub(crate) fn told(answer: &Value) -> String {
     format!("I was told: {answer}\n")
 }
 
@@ -416,13 +420,6 @@ fn write(turn: &mut Turn<'_, '_>) -> Outcome {
         Ok(_) => "wrote\n".to_owned(),
         Err(error) => format!("refused: {}\n", error["message"].as_str().unwrap_or_default()),
     })?;
-    Ok(END_TURN)
-}
-
-fn terminal(turn: &mut Turn<'_, '_>) -> Outcome {
-    let params = json!({"sessionId": turn.prompt.session, "command": "true"});
-    let reply = turn.call("terminal/create", &params)?;
-    turn.say(&told(&reply.unwrap_or_else(|error| json!({"error": error["code"]}))))?;
     Ok(END_TURN)
 }
 

@@ -12,7 +12,10 @@ use std::{
 };
 
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
-use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
+use tokio::{
+    net::unix::pipe,
+    process::{Child, ChildStderr, ChildStdin, ChildStdout},
+};
 
 use crate::descendants::children;
 
@@ -132,6 +135,21 @@ pub fn spawn(spawn: &Spawn, supervisor: &Supervisor) -> io::Result<Supervised> {
     let (mut child, pid) = start(|| command.spawn(), Child::id)?;
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     Ok(Supervised { child, pid, stdin, stdout, stderr })
+}
+
+/// Starts a command as [`spawn`] does, with nothing on stdin, and stdout and stderr in one pipe, so that both are read
+/// in the order in which they were written.
+///
+/// # Errors
+/// As for [`spawn`].
+pub fn spawn_joined(spawn: &Spawn, supervisor: &Supervisor) -> io::Result<(Supervised, pipe::Receiver)> {
+    let (reader, writer) = io::pipe()?;
+    let output = pipe::Receiver::from_owned_fd(reader.into())?;
+    let mut command = command(spawn, supervisor);
+    command.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
+    let mut command = tokio::process::Command::from(command);
+    let (child, pid) = start(|| command.spawn(), Child::id)?;
+    Ok((Supervised { child, pid, stdin: None, stdout: None, stderr: None }, output))
 }
 
 /// The supervisor's command line, with pipes, in a process group of its own.

@@ -205,13 +205,6 @@ async fn s45_the_agent_reads_and_writes_files_of_its_working_directory_only() {
 }
 
 #[tokio::test]
-async fn terminals_are_not_offered() {
-    let place = Place::new();
-    let (_, stdout) = run_alone(place.settings(&[], "terminal")).await;
-    assert_eq!(stdout, "I was told: {\"error\":-32601}\n");
-}
-
-#[tokio::test]
 async fn a_shutdown_cancels_the_turn_and_ends_in_order() {
     let place = Place::new();
     let stdout = Stdout::default();

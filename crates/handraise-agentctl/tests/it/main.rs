@@ -14,3 +14,5 @@ mod inbox;
 mod killed;
 #[cfg(test)]
 mod support;
+#[cfg(test)]
+mod terminals;

@@ -64,6 +64,7 @@ impl Place {
             attach: None,
             json: false,
             elicitation: None,
+            allow_terminal: false,
             answer_timeout: Duration::from_secs(600),
             idle_timeout: Duration::from_secs(1200),
             mcp_servers: Vec::new(),

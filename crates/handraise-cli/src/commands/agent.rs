@@ -47,6 +47,9 @@ pub(crate) struct Arguments {
     /// Overrides the flag features.acpElicitation for this agent: on or off
     #[arg(long, value_name = "ON|OFF", value_parser = ["on", "off"], hide_possible_values = true)]
     pub(crate) elicitation: Option<String>,
+    /// Let the agent run commands here, as your own user, without asking you
+    #[arg(long)]
+    pub(crate) allow_terminal: bool,
     /// The data directory of the inbox on this machine
     #[arg(long, value_name = "DIR")]
     pub(crate) data_dir: Option<PathBuf>,
@@ -97,6 +100,7 @@ fn agent_settings(context: &Context, arguments: &Arguments) -> anyhow::Result<Ag
         prompt: arguments.prompt.clone(),
         attach: arguments.attach.then(|| Box::new(tokio::io::stdin()) as PromptLines),
         json: arguments.json,
+        allow_terminal: ours.allow_terminal,
         elicitation: arguments.elicitation.as_deref().map(|word| word == "on"),
         answer_timeout: ours.answer_timeout,
         idle_timeout: ours.idle_timeout,

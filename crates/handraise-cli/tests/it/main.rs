@@ -33,6 +33,8 @@ mod secrets;
 #[cfg(test)]
 mod support;
 #[cfg(test)]
+mod terminals;
+#[cfg(test)]
 mod up;
 #[cfg(test)]
 mod verdicts;
