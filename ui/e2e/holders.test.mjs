@@ -229,6 +229,8 @@ test("a session is started with an agent that the configuration names, asks, and
       await clean(page, "a real start");
       await page.getByRole("button", { name: "Start", exact: true }).click();
       await page.locator('.log [data-phase="open"]').waitFor();
+      // What the agent said before it asked stands before the question, and does not push it away later.
+      assert.match(await page.locator(".log").innerText(), /I need a decision\.[^]*Which database/);
       await press(page, page.getByText("SQLite", { exact: true }).first());
       await press(page, page.getByRole("button", { name: /^Submit/ }));
       await page.getByText("You answered, the agent has it").waitFor();

@@ -57,6 +57,8 @@ pub(crate) struct State {
     pub(crate) commands: Option<mpsc::Sender<Command>>,
     pub(crate) answerers: Answerers,
     pub(crate) flags: Flags,
+    /// This connection has carried its snapshot, which comes before everything about asks and transcripts.
+    has_begun: bool,
     /// The stream is to be closed once everything is said.
     pub(crate) is_closing: bool,
     /// The stream was closed in good order.
@@ -81,6 +83,7 @@ impl Shared {
             commands: None,
             answerers: Answerers::default(),
             flags: Flags { acp_elicitation: false, elicitation: false, adaptive_profiles: false },
+            has_begun: false,
             is_closing: false,
             is_closed: false,
         };
@@ -159,6 +162,7 @@ impl State {
         self.engine.connected(now, limits(welcome.limits), &mut self.couriers);
         self.transcripts.connected();
         self.sessions.connected();
+        self.has_begun = false;
     }
 
     pub(crate) fn has_outgoing(&self) -> bool {
@@ -169,12 +173,20 @@ impl State {
     }
 
     /// The next frame of ours, and what its response acknowledges. Where sessions stand comes first, so that what
-    /// refers to them finds them; a long transcript comes last, so that no ask waits for it.
+    /// refers to them finds them. A few words go before an ask, since most often they were said before it; a long
+    /// transcript comes last, so that no ask waits for it.
     pub(crate) fn next_frame(&mut self, id: u64, now: Moment) -> Option<(String, Option<Sent>)> {
         if let Some(session) = self.sessions.next_unsent() {
             return Some((wire::event(action::SESSION_UPDATED, &wire::json(session)), None));
         }
+        if self.has_begun
+            && self.transcripts.is_short()
+            && let Some(entry) = self.next_entry(id)
+        {
+            return Some(entry);
+        }
         if let Some(notice) = self.engine.next_notice(now) {
+            self.has_begun |= matches!(notice.receipt(), Receipt::Snapshot { last: true });
             return Some((wire::notice(id, &notice, now), Some(Sent::Notice(notice.receipt()))));
         }
         if !self.declined.is_empty() {
@@ -182,6 +194,10 @@ impl State {
             let counts = counts.into_iter().map(|(reason, count)| (reason.to_owned(), count)).collect();
             return Some((wire::event(action::ASKS_DECLINED, &wire::json(&AsksDeclined { counts })), None));
         }
+        self.next_entry(id)
+    }
+
+    fn next_entry(&mut self, id: u64) -> Option<(String, Option<Sent>)> {
         let (receipt, payload) = self.transcripts.next()?;
         Some((wire::request(id, action::SESSION_MESSAGE, &payload), Some(Sent::Entry(receipt))))
     }

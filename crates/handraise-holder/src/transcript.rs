@@ -17,6 +17,9 @@ const SESSION_BYTES: usize = 16 * 1024 * 1024;
 const TEXT_BYTES: usize = 1024 * 1024;
 /// Bytes of one entry's metadata as JSON; larger ones are left out.
 const METADATA_BYTES: usize = 256 * 1024;
+/// What may go before an ask that was opened later: so many unsent entries, of so many bytes of JSON.
+const SHORT_ENTRIES: usize = 16;
+const SHORT_BYTES: usize = 64 * 1024;
 /// Sessions with unacknowledged entries (S37).
 const SESSIONS: usize = 256;
 /// Sessions whose next number is remembered after they fell quiet.
@@ -98,6 +101,13 @@ impl Transcripts {
         self.sessions.values().any(Transcript::has_unsent)
     }
 
+    /// Whether what is unsent is so little that an ask can wait for it.
+    pub(crate) fn is_short(&self) -> bool {
+        let unsent = || self.sessions.values().flat_map(Transcript::unsent);
+        unsent().nth(SHORT_ENTRIES).is_none()
+            && unsent().map(|entry| entry.payload.len()).sum::<usize>() <= SHORT_BYTES
+    }
+
     /// The payload of the next entry to send.
     pub(crate) fn next(&mut self) -> Option<(EntryReceipt, String)> {
         let (session, transcript) =
@@ -136,6 +146,11 @@ impl Transcript {
     fn has_unsent(&self) -> bool {
         let last = self.entries.back().map(|entry| entry.seq).or(self.gap.map(|gap| gap.last_seq));
         last.is_some_and(|last| last >= self.unsent)
+    }
+
+    fn unsent(&self) -> impl Iterator<Item = &Entry> {
+        // The latest entries are the unsent ones.
+        self.entries.iter().rev().take_while(|entry| entry.seq >= self.unsent)
     }
 
     fn next(&mut self, session: &str) -> Option<(u64, String)> {
@@ -237,6 +252,24 @@ mod tests {
         assert_eq!(again.iter().map(|(_, m)| m.seq).collect::<Vec<_>>(), [2, 3, 4]);
         transcripts.acknowledged(&again[2].0);
         assert!(transcripts.is_acknowledged() && !transcripts.has_unsent());
+    }
+
+    #[test]
+    fn an_ask_waits_for_a_few_words_and_not_for_many() {
+        let mut transcripts = Transcripts::default();
+        assert!(transcripts.is_short());
+        for n in 0..SHORT_ENTRIES {
+            assert!(transcripts.is_short());
+            let session_id = (n % 3).to_string();
+            transcripts.push(NewMessage { session_id, ..message("a") }, Timestamp::UNIX_EPOCH);
+        }
+        assert!(transcripts.is_short());
+        transcripts.push(message("b"), Timestamp::UNIX_EPOCH);
+        assert!(!transcripts.is_short(), "too many, whatever their session");
+        drain(&mut transcripts);
+        assert!(transcripts.is_short(), "what is sent is not counted, acknowledged or not");
+        transcripts.push(message("x".repeat(SHORT_BYTES)), Timestamp::UNIX_EPOCH);
+        assert!(!transcripts.is_short(), "too long");
     }
 
     #[test]
