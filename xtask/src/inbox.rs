@@ -103,9 +103,11 @@ pub(crate) struct Ending(pub(crate) Child);
 
 impl Drop for Ending {
     fn drop(&mut self) {
-        send(&self.0, Signal::TERM);
-        // It ends by itself; and when it was waited for already, this says so at once.
-        let _ = self.0.wait();
+        // The id of one that was waited for may be another process's by now.
+        if matches!(self.0.try_wait(), Ok(None)) {
+            send(&self.0, Signal::TERM);
+            let _ = self.0.wait();
+        }
     }
 }
 

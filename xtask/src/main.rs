@@ -15,6 +15,7 @@ mod page;
 mod peers;
 mod project;
 mod sdks;
+mod soak;
 mod test;
 mod tidy;
 mod typescript;
@@ -53,6 +54,8 @@ enum Command {
     Peers(peers::Arguments),
     /// Measures the product against a bare baseline in the same run.
     Bench(bench::Arguments),
+    /// Runs mixed load with restarts of every process for minutes, and judges what came of it.
+    Soak(soak::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -75,6 +78,7 @@ fn run(command: &Command) -> anyhow::Result<ExitCode> {
         Command::Ui => page::build(&project),
         Command::Peers(arguments) => return peers::run(&project, arguments),
         Command::Bench(arguments) => bench::run(&project, arguments),
+        Command::Soak(arguments) => return soak::run(&project, arguments),
     }?;
     Ok(ExitCode::SUCCESS)
 }
