@@ -57,8 +57,6 @@ pub(crate) struct State {
     pub(crate) commands: Option<mpsc::Sender<Command>>,
     pub(crate) answerers: Answerers,
     pub(crate) flags: Flags,
-    /// This connection has carried its snapshot, which comes before everything about asks and transcripts.
-    has_begun: bool,
     /// The stream is to be closed once everything is said.
     pub(crate) is_closing: bool,
     /// The stream was closed in good order.
@@ -83,7 +81,6 @@ impl Shared {
             commands: None,
             answerers: Answerers::default(),
             flags: Flags { acp_elicitation: false, elicitation: false, adaptive_profiles: false },
-            has_begun: false,
             is_closing: false,
             is_closed: false,
         };
@@ -162,7 +159,6 @@ impl State {
         self.engine.connected(now, limits(welcome.limits), &mut self.couriers);
         self.transcripts.connected();
         self.sessions.connected();
-        self.has_begun = false;
     }
 
     pub(crate) fn has_outgoing(&self) -> bool {
@@ -179,14 +175,13 @@ impl State {
         if let Some(session) = self.sessions.next_unsent() {
             return Some((wire::event(action::SESSION_UPDATED, &wire::json(session)), None));
         }
-        if self.has_begun
+        if self.engine.is_opening()
             && self.transcripts.is_short()
             && let Some(entry) = self.next_entry(id)
         {
             return Some(entry);
         }
         if let Some(notice) = self.engine.next_notice(now) {
-            self.has_begun |= matches!(notice.receipt(), Receipt::Snapshot { last: true });
             return Some((wire::notice(id, &notice, now), Some(Sent::Notice(notice.receipt()))));
         }
         if !self.declined.is_empty() {

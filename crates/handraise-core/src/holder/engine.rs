@@ -427,6 +427,11 @@ impl Engine {
         self.link.as_ref().is_some_and(|link| !link.is_drained())
     }
 
+    /// Whether [`next_notice`](Self::next_notice) opens an ask.
+    pub fn is_opening(&self) -> bool {
+        self.link.as_ref().is_some_and(Link::is_opening)
+    }
+
     /// Whether the inbox reads so slowly that more waits for it than may be open at all. The connection is to be
     /// dropped; the next one begins with a snapshot, which is never larger than what is open.
     pub fn is_lagging(&self) -> bool {

@@ -179,6 +179,11 @@ impl Link {
         self.parts.is_empty() && self.queue.is_empty()
     }
 
+    /// Whether the next notice opens an ask.
+    pub(super) fn is_opening(&self) -> bool {
+        self.parts.is_empty() && matches!(self.queue.front(), Some(Event::Opened(_)))
+    }
+
     pub(super) fn next(&mut self, now: Moment) -> Option<Notice> {
         if let Some(Part { asks, settlements }) = self.parts.pop_front() {
             let seq = self.next_part;
