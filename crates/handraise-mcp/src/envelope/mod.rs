@@ -432,7 +432,8 @@ impl Envelope {
         self.deadlines.first().map(|(deadline, _)| *deadline)
     }
 
-    /// The client sends nothing more. Nobody can answer our questions, so their calls end with the refusal; other open
+    /// The client sends nothing more, and the upstream may get nothing more. Nobody can answer our questions, and what was
+    /// accepted and waits for the candidates of now can no longer run: such calls end with the refusal. Other open
     /// requests stay open, because their answers may still be delivered.
     pub fn client_closed(&mut self, now: Now, out: &mut Vec<Out>) {
         self.client_is_closed = true;
@@ -443,6 +444,10 @@ impl Envelope {
                 let frame = asking.refusal.bytes().to_vec();
                 out.push(Out::ToClient { for_call: Some(call), frame });
             }
+        }
+        let checks: Vec<String> = self.ours.keys().cloned().collect();
+        for ours in checks {
+            self.end_check(&ours, "the client is gone", Outcome::Withdrawn, "client-closed", out);
         }
     }
 

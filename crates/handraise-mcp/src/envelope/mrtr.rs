@@ -228,10 +228,29 @@ impl Envelope {
 
     /// The candidates of now did not come in time.
     pub(super) fn check_timed_out(&mut self, ours: &str, out: &mut Vec<Out>) {
+        self.end_check(ours, "no answer in time", Outcome::Error, "candidates-late", out);
+    }
+
+    /// Ends a retry that waits for the candidates of now with the refusal. Under another request of ours nothing waits.
+    pub(super) fn end_check(
+        &mut self,
+        ours: &str,
+        why: &str,
+        outcome: Outcome,
+        reason: &'static str,
+        out: &mut Vec<Out>,
+    ) {
+        let call = self.ours.get(ours);
+        let is_checked =
+            call.is_some_and(|call| matches!(self.open.get(call.borrow()), Some(Open::Checking(_))));
+        if !is_checked {
+            return;
+        }
         let Some(call) = self.ours.remove(ours) else { return };
         let Some(Open::Checking(checking)) = self.open.remove(call.borrow()) else { return };
-        out.push(Out::ToUpstream(reply::cancelled(&quoted(ours), "no answer in time")));
-        out.push(checking.retry.record(Outcome::Error, Some("candidates-late")));
+        self.deadlines.remove(&(checking.deadline, checking.ours.clone()));
+        out.push(Out::ToUpstream(reply::cancelled(&quoted(ours), why)));
+        out.push(checking.retry.record(outcome, Some(reason)));
         out.push(original(checking.id.borrow(), &checking.retry.state.result));
     }
 

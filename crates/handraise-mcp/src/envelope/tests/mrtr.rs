@@ -498,7 +498,7 @@ fn a_chosen_candidate_is_looked_for_afresh_and_must_be_as_it_was_offered() {
 }
 
 #[test]
-fn the_fresh_list_is_bounded_in_time_and_cancelled_with_its_call() {
+fn the_fresh_list_is_bounded_in_time_and_ends_with_its_call_and_its_client() {
     let mut world = World::new(fresh());
     let private = checking(&mut world);
     world.advance(Duration::from_secs(20));
@@ -517,6 +517,18 @@ fn the_fresh_list_is_bounded_in_time_and_cancelled_with_its_call() {
     world.upstream_sends(&response(&private, &devices(r#"[{"deviceId":"A1B2","platform":"ios","n":1.0}]"#)));
     world.nobody_got_anything();
     assert_eq!((world.runs, world.envelope.next_deadline()), (2, None));
+
+    // Behind a client that has closed its side nothing reaches the server any more: the retry must not wait for a run.
+    let mut world = World::new(fresh());
+    let private = checking(&mut world);
+    world.client_closes();
+    assert_eq!(value(&world.upstream_got())["params"]["requestId"].to_string(), private);
+    assert_eq!(world.client_got(), format!(r#"{{"jsonrpc":"2.0","id":2,"result":{REFUSAL}}}"#));
+    assert_eq!(world.recorded(), "withdrawn client client-closed");
+    world.upstream_sends(&response(&private, &devices(r#"[{"deviceId":"A1B2","platform":"ios","n":1.0}]"#)));
+    world.nobody_got_anything();
+    assert_eq!((world.runs, world.envelope.open_requests()), (2, 0));
+    assert_eq!((world.process.bytes_in_flight(), world.envelope.next_deadline()), (0, None));
 
     let mut world = World::new(fresh());
     checking(&mut world);
