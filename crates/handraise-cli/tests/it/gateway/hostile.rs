@@ -106,11 +106,11 @@ fn s42_what_a_server_writes_moves_no_terminal() {
 }
 
 #[test]
-fn a_server_that_reads_nothing_while_nobody_reads_it_does_not_stand_still_with_us() {
+fn a_server_that_reads_nothing_while_its_answer_is_not_read_does_not_stand_still_with_us() {
     let home = Home::new();
     let mut gateway = Gateway::start(&home, &[]);
     gateway.initialize("2025-11-25", &json!({}));
-    // More than all pipes hold, in both directions, and we read nothing until everything is written.
+    // More than all pipes hold, in both directions: the server stops reading until its answer is taken.
     let text = "x".repeat(100_000);
     let writer = std::thread::spawn(move || {
         for id in 0..100 {

@@ -5,6 +5,8 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
+use crate::envelope::open::Open;
+use crate::frame::RequestId;
 
 const WORDS: &[&str] = &[
     "1",
@@ -98,7 +100,8 @@ fn frame() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(600))]
+    // PROPTEST_CASES asks for more.
+    #![proptest_config(ProptestConfig::with_cases(150))]
 
     #[test]
     fn whatever_comes_nothing_panics_and_nothing_runs_by_itself(
@@ -128,6 +131,10 @@ proptest! {
             }
             accepts += world.records.drain(..).filter(|record| record.outcome.as_str() == "accept").count();
             prop_assert!(world.runs <= calls + accepts);
+            let waits = |call: &RequestId| {
+                matches!(world.envelope.open.get(call.borrow()), Some(Open::Rerun(_) | Open::Checking(_)))
+            };
+            prop_assert!(world.envelope.ours.values().all(waits), "a request of ours outlives its call");
             let private = |frame: &String, method: &str| {
                 let frame: Value = serde_json::from_str(frame).ok()?;
                 (frame["method"] == method && frame["id"].as_str()?.starts_with("hr-")).then(|| frame["id"].to_string())

@@ -305,7 +305,8 @@ fn sorted(delivered: &mut Vec<String>) -> Vec<String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(600))]
+    // PROPTEST_CASES asks for more.
+    #![proptest_config(ProptestConfig::with_cases(250))]
 
     #[test]
     fn the_envelope_does_what_the_model_says(steps in steps()) {
@@ -330,6 +331,8 @@ proptest! {
             prop_assert_eq!((seen.asks.len(), seen.agains.len()), (model.asks, model.agains));
             let open = model.open.iter().flatten().count();
             prop_assert_eq!(seen.world.envelope.open_requests(), open);
+            let again = model.open.iter().flatten().filter(|(_, at)| matches!(at, At::Again(_))).count();
+            prop_assert_eq!(seen.world.envelope.ours.len(), again, "no request of ours outlives its call");
             let waits = model.open.iter().flatten().any(|(_, at)| matches!(at, At::Asked(..)));
             prop_assert_eq!(seen.world.envelope.next_deadline().is_some(), waits);
         }
