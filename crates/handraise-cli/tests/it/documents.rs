@@ -12,14 +12,16 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
-/// Every Markdown file at the root and below docs.
+/// Every Markdown file at the root, and below docs and examples.
 fn documents() -> Vec<Document> {
     let mut documents = Vec::new();
-    let mut folders = vec![root(), root().join("docs")];
+    let below = ["docs", "examples"].map(|folder| root().join(folder));
+    let mut folders = vec![root()];
+    folders.extend(below.clone());
     while let Some(folder) = folders.pop() {
         for entry in folder.read_dir().unwrap() {
             let path = entry.unwrap().path();
-            if path.is_dir() && folder.starts_with(root().join("docs")) {
+            if path.is_dir() && below.iter().any(|below| folder.starts_with(below)) {
                 folders.push(path);
             } else if path.extension().is_some_and(|extension| extension == "md") {
                 let text = std::fs::read_to_string(&path).unwrap();

@@ -2,6 +2,7 @@
 
 mod asking;
 mod ending;
+mod example;
 mod frames;
 mod hostile;
 mod transparency;

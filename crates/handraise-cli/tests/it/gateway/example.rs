@@ -1,0 +1,64 @@
+//! The server and the config file in `examples/devices`, as its README runs them.
+
+use std::{os::unix::fs::PermissionsExt as _, path::Path, process::Command};
+
+use serde_json::{Value, json};
+
+use crate::support::{Gateway, Home};
+
+/// The example's folder, with the modes of a clone that its group may not write; nothing when there is no Python.
+fn folder(home: &Home) -> Option<String> {
+    if Command::new("python3").arg("--version").output().is_err() {
+        println!("skipped: python3 is not installed");
+        return None;
+    }
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/devices");
+    for name in ["handraise.toml", "server.py"] {
+        let copy = home.path().join(name);
+        std::fs::copy(source.join(name), &copy).unwrap();
+        std::fs::set_permissions(&copy, std::fs::Permissions::from_mode(0o644)).unwrap();
+    }
+    Some(home.path().to_str().unwrap().to_owned())
+}
+
+fn start(home: &Home, folder: &str) -> Gateway {
+    let config = format!("{folder}/handraise.toml");
+    let server = format!("{folder}/server.py");
+    let mut gateway = Gateway::command(home, &["--config", &config, "--", "python3", &server]);
+    gateway.initialize("2025-11-25", &json!({"elicitation": {"form": {}}}));
+    gateway
+}
+
+fn said(answer: &Value) -> Value {
+    serde_json::from_str(answer["result"]["content"][0]["text"].as_str().unwrap()).unwrap()
+}
+
+#[test]
+fn the_example_asks_which_speaker_and_plays_there_or_not_at_all() {
+    let home = Home::new();
+    let Some(folder) = folder(&home) else { return };
+    let mut gateway = start(&home, &folder);
+    for (action, expected) in [
+        ("accept", json!({"playing": "Clair de Lune", "on": "Office"})),
+        (
+            "decline",
+            json!({"code": "several_speakers", "speakers": [
+                {"id": "kitchen", "name": "Kitchen", "battery": "80 %"},
+                {"id": "office", "name": "Office", "battery": "35 %"},
+            ]}),
+        ),
+    ] {
+        gateway.call(&json!(action), "play", &json!({"track": "Clair de Lune"}));
+        let question = gateway.receive();
+        assert_eq!(question["params"]["message"], "Which speaker should play use?", "{question}");
+        let schema = &question["params"]["requestedSchema"]["properties"]["speaker"]["oneOf"];
+        let offered = [("kitchen", "Kitchen (battery 80 %)"), ("office", "Office (battery 35 %)")];
+        assert_eq!(*schema, json!(offered.map(|(id, title)| json!({"const": id, "title": title}))));
+        let result = json!({"action": action, "content": {"speaker": "office"}});
+        gateway.send(&json!({"jsonrpc": "2.0", "id": question["id"], "result": result}));
+        let answer = gateway.receive();
+        assert_eq!((&answer["id"], said(&answer)), (&json!(action), expected));
+    }
+    let named = gateway.answer(&json!(3), "play", &json!({"track": "x", "speaker": "kitchen"}));
+    assert_eq!(said(&named)["on"], "Kitchen");
+}
