@@ -135,7 +135,7 @@ fn soak(run: &Run) -> anyhow::Result<Vec<String>> {
         .collect::<anyhow::Result<Vec<_>>>()?;
     let viewer = run.place.token("viewer")?;
     let part = |part: usize| Chance::new(run.seed, part as u64);
-    let (counts, of_up, of_elder) = thread::scope(|scope| -> anyhow::Result<_> {
+    let (counts, watched) = thread::scope(|scope| -> anyhow::Result<_> {
         let mut askers = vec![scope.spawn(|| elder.work(run, part(1)))];
         for (n, agent) in agents.iter().enumerate() {
             askers.push(scope.spawn(move || agent.work(run, part(10 + n))));
@@ -152,20 +152,21 @@ fn soak(run: &Run) -> anyhow::Result<Vec<String>> {
             run.closing.store(run.is_closing() || counts.is_err(), Ordering::Relaxed);
             counts
         });
-        let (of_up, of_elder) = watch(run, &elder);
+        scope.spawn(|| visit(run, &viewer));
+        let watched = watch(run, &elder);
         run.closing.store(true, Ordering::Relaxed);
         let counts = disturbing.join().ok().context("a thread broke off");
         let asked: anyhow::Result<Vec<()>> =
             askers.into_iter().map(|asker| asker.join().ok().context("a thread broke off")?).collect();
         let drained = counts.and_then(|counts| Ok((counts?, asked?, drain(run, &viewer)?)));
         run.closed.store(true, Ordering::Relaxed);
-        Ok((drained?.0, of_up, of_elder))
+        Ok((drained?.0, watched))
     })?;
     lock(&run.evidence).stored = stored::read(&run.url(), &viewer)?;
     run.end_up(Signal::TERM)?;
     leftovers(run);
-    std::fs::write(run.folder.join("memory-up.txt"), of_up.text())?;
-    std::fs::write(run.folder.join("memory-elder.txt"), of_elder.text())?;
+    std::fs::write(run.folder.join("memory-up.txt"), watched.up.text())?;
+    std::fs::write(run.folder.join("memory-elder.txt"), watched.elder.text())?;
     let evidence = lock(&run.evidence);
     std::fs::write(run.folder.join("evidence.txt"), format!("{evidence:#?}"))?;
     let (judged, excused) = judge(&evidence);
@@ -176,7 +177,8 @@ fn soak(run: &Run) -> anyhow::Result<Vec<String>> {
         "  after a crash   {} answers not delivered, {} not reported (none or one)",
         excused.not_delivered, excused.not_reported
     ));
-    for (name, series) in [("up", of_up), ("elder", of_elder)] {
+    let cached = watched.database.trend().map_or(0.0, |trend| trend.cached());
+    for (name, series, cached) in [("up", watched.up, cached), ("elder", watched.elder, 0.0)] {
         let Some(trend) = series.trend() else {
             violations.push(format!("{name}: too few samples of its memory"));
             continue;
@@ -185,15 +187,24 @@ fn soak(run: &Run) -> anyhow::Result<Vec<String>> {
             "  memory of {name:<6}{:.0} KiB to {:.0}, at most {:.0}; {:+.0} KiB a minute over {:.1} minutes",
             trend.first, trend.last, trend.most, trend.slope, trend.window
         ));
-        violations.extend(trend.violation(name));
+        violations.extend(trend.violation(name, cached));
     }
     Ok(violations)
 }
 
-/// Looks at memory until the load is over: of `up` in the half in which it lives on, and of the elder all the time.
-fn watch(run: &Run, elder: &Agent) -> (Series, Series) {
+/// Memory over time: of `up` in the half in which it lives on, with its database's size, and of the elder all the time.
+#[derive(Default)]
+struct Watched {
+    up: Series,
+    database: Series,
+    elder: Series,
+}
+
+/// Looks at memory until the load is over.
+fn watch(run: &Run, elder: &Agent) -> Watched {
     const EVERY: Duration = Duration::from_millis(500);
-    let (mut of_up, mut of_elder) = (Series::default(), Series::default());
+    let mut watched = Watched::default();
+    let database = run.place.data_dir().join("handraise.db");
     let mut said = 0;
     while !run.is_closing() && clock::since(run.start) < run.length {
         thread::sleep(EVERY);
@@ -204,14 +215,30 @@ fn watch(run: &Run, elder: &Agent) -> (Series, Series) {
         }
         let up = lock(&run.up).as_ref().map(|up| up.child.0.id());
         if let Some(kib) = up.filter(|_| run.is_in_second_half()).and_then(resident) {
-            of_up.push(run.seconds(), kib);
+            watched.up.push(run.seconds(), kib);
+            #[expect(clippy::cast_precision_loss, reason = "a size that fits onto a disk")]
+            let size = std::fs::metadata(&database).map_or(0.0, |metadata| metadata.len() as f64);
+            watched.database.push(run.seconds(), size / 1024.0);
         }
         let elder = lock(&elder.slot).as_ref().map(|slot| slot.child.id());
         if let Some(kib) = elder.and_then(resident) {
-            of_elder.push(run.seconds(), kib);
+            watched.elder.push(run.seconds(), kib);
         }
     }
-    (of_up, of_elder)
+    watched
+}
+
+/// Reads everything again and again in the half in which `up` lives on: what it caches of its database is then soon
+/// all that it ever will.
+fn visit(run: &Run, viewer: &str) {
+    while !run.is_closing() {
+        thread::sleep(Duration::from_millis(500));
+        if run.is_in_second_half()
+            && let Err(error) = stored::read(&run.url(), viewer)
+        {
+            run.violates(&format!("the lists cannot be read: {error:#}"));
+        }
+    }
 }
 
 /// Waits until no ask is open, as the inbox sees it.
