@@ -149,7 +149,9 @@ test("filter and search narrow the list", async () => {
 
 test("10,000 open asks: interactive in 500 ms, few rows drawn, all reachable, none buried", async () => {
   const flood = origin({ holder_token: "flood" });
-  const asks = Array.from({ length: 10_000 }, (_, index) => ask(`f${index}`, { message: `Flood ${index}`, origin: flood, deadline: iso(Date.now() + 240_000 + index) }));
+  // Far enough apart: deadlines travel as time left, and arrive some milliseconds apart.
+  const due = Date.now() + 240_000;
+  const asks = Array.from({ length: 10_000 }, (_, index) => ask(`f${index}`, { message: `Flood ${index}`, origin: flood, deadline: iso(due + 50 * index) }));
   asks.splice(30, 0, ask("calm", { message: "A calm question", origin: origin({ holder_token: "calm" }), deadline: iso(Date.now() + 3_600_000) }));
   const at = await place({ asks });
   const view = await visit(browser);
