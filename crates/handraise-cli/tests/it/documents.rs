@@ -94,7 +94,7 @@ fn words(command: &str) -> Vec<String> {
 
 #[test]
 fn every_command_shown_is_one() {
-    const TASKS: &[&str] = &["test", "demo", "tidy", "generate", "ui", "bench", "peers"];
+    const TASKS: &[&str] = &["test", "demo", "tidy", "generate", "ui", "bench", "peers", "soak"];
     let mut shown = 0;
     for document in documents() {
         for command in commands(&document) {
