@@ -47,6 +47,11 @@ const PLACES: &[Place] = &[
         may_use: &["handraise-core", "handraise-mcp", "handraise-transport"],
     },
     Place {
+        name: "handraise-http",
+        layer: 3,
+        may_use: &["handraise-core", "handraise-mcp", "handraise-transport"],
+    },
+    Place {
         name: "handraise-cli",
         layer: 4,
         may_use: &[
@@ -63,6 +68,7 @@ const PLACES: &[Place] = &[
             "handraise-fake-server",
             "handraise-mcp",
             "handraise-gateway",
+            "handraise-http",
         ],
     },
     // A peer of the tests: it shares no code with what it tests.

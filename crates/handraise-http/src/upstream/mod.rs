@@ -1,0 +1,1 @@
+//! The side that dials.
