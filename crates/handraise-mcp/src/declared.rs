@@ -81,6 +81,17 @@ pub(crate) fn modern(frame: &ClientFrame<'_>) -> Option<Party> {
     })
 }
 
+/// The version that a request names which describes itself; `None`: it belongs to a session that `initialize` opened.
+pub fn modern_version(frame: &ClientFrame<'_>) -> Option<String> {
+    let version = frame.meta(META_VERSION).and_then(name)?;
+    (version.as_str() >= FIRST_MODERN).then_some(version)
+}
+
+/// Whether a request says what its client can do, as every one of the modern era must.
+pub fn has_capabilities(frame: &ClientFrame<'_>) -> bool {
+    frame.meta(META_CAPABILITIES).is_some_and(is_object)
+}
+
 /// Whether a request describes itself.
 pub(crate) fn is_modern(frame: &ClientFrame<'_>) -> bool {
     let meta = frame.param(|params| params.meta.as_ref());

@@ -146,6 +146,18 @@ impl<'a> ClientFrame<'a> {
         Ok(frame)
     }
 
+    /// A frame of these parts, which somebody has read.
+    pub(crate) fn from_parts(
+        bytes: &'a [u8],
+        id: Option<Id<'a>>,
+        id_at: Range<usize>,
+        method: Option<Cow<'a, str>>,
+        params: Option<Params>,
+        answer: Option<Answered>,
+    ) -> Self {
+        Self { bytes, id, id_at, method, params, answer }
+    }
+
     /// The frame's bytes.
     pub fn bytes(&self) -> &'a [u8] {
         self.bytes

@@ -112,7 +112,7 @@ pub(crate) enum Key<'a> {
 
 /// A map from ids that copies no id to look one up.
 #[derive(Debug)]
-pub(crate) struct ById<T> {
+pub struct ById<T> {
     integers: BTreeMap<i64, T>,
     texts: BTreeMap<Box<str>, T>,
 }
@@ -124,36 +124,42 @@ impl<T> Default for ById<T> {
 }
 
 impl<T> ById<T> {
-    pub(crate) fn len(&self) -> usize {
+    /// How many there are.
+    pub fn len(&self) -> usize {
         self.integers.len() + self.texts.len()
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    pub(crate) fn get(&self, id: Id<'_>) -> Option<&T> {
+    /// What an id leads to.
+    pub fn get(&self, id: Id<'_>) -> Option<&T> {
         match id.key() {
             Key::Integer(number) => self.integers.get(&number),
             Key::Text(text) => self.texts.get(&*text),
         }
     }
 
-    pub(crate) fn get_mut(&mut self, id: Id<'_>) -> Option<&mut T> {
+    /// What an id leads to, to be changed.
+    pub fn get_mut(&mut self, id: Id<'_>) -> Option<&mut T> {
         match id.key() {
             Key::Integer(number) => self.integers.get_mut(&number),
             Key::Text(text) => self.texts.get_mut(&*text),
         }
     }
 
-    pub(crate) fn insert(&mut self, id: Id<'_>, value: T) -> Option<T> {
+    /// Puts a value under an id; returns what stood there.
+    pub fn insert(&mut self, id: Id<'_>, value: T) -> Option<T> {
         match id.key() {
             Key::Integer(number) => self.integers.insert(number, value),
             Key::Text(text) => self.texts.insert(text.into(), value),
         }
     }
 
-    pub(crate) fn remove(&mut self, id: Id<'_>) -> Option<T> {
+    /// Takes out what an id leads to.
+    pub fn remove(&mut self, id: Id<'_>) -> Option<T> {
         match id.key() {
             Key::Integer(number) => self.integers.remove(&number),
             Key::Text(text) => self.texts.remove(&*text),
@@ -161,7 +167,7 @@ impl<T> ById<T> {
     }
 
     /// Empties the map.
-    pub(crate) fn take(&mut self) -> impl Iterator<Item = T> + use<T> {
+    pub fn take(&mut self) -> impl Iterator<Item = T> + use<T> {
         let Self { integers, texts } = std::mem::take(self);
         integers.into_values().chain(texts.into_values())
     }

@@ -11,13 +11,14 @@ pub(crate) mod reply;
 mod scan;
 mod server;
 pub(crate) mod splice;
+mod streams;
 
 pub use client::{ClientFrame, Malformed, Problem};
-pub use id::{Id, RequestId};
+pub use id::{ById, Id, RequestId};
 pub use server::{Looks, NoFrame, ServerFrame};
+pub use streams::{Placed, Renumbered};
 
 pub(crate) use client::Answered;
-pub(crate) use id::ById;
 pub(crate) use member::{member_at, member_named, members_named};
 pub(crate) use scan::{Quoted, Scanner};
 pub(crate) use server::Shape;

@@ -78,7 +78,7 @@ impl<'a> ServerFrame<'a> {
     }
 
     /// Where the `result` of a response stands.
-    fn result_at(&self) -> Option<Range<usize>> {
+    pub(crate) fn result_at(&self) -> Option<Range<usize>> {
         let mut at = None;
         let mut scanner = Scanner::new(self.bytes);
         scanner.space();
