@@ -71,9 +71,9 @@ fn client_name(info: Option<&str>) -> Option<String> {
 ///
 /// Only the version in `_meta` decides, never a header and never another request.
 pub(crate) fn modern(frame: &ClientFrame<'_>) -> Option<Party> {
+    let version = modern_version(frame)?;
     let meta = frame.param(|params| params.meta.as_ref())?;
-    let version = name(member_named(meta, META_VERSION)?)?;
-    (version.as_str() >= FIRST_MODERN).then(|| Party {
+    Some(Party {
         era: Era::Mrtr,
         declared: declared(member_named(meta, META_CAPABILITIES)),
         version: Some(version),
@@ -94,9 +94,7 @@ pub fn has_capabilities(frame: &ClientFrame<'_>) -> bool {
 
 /// Whether a request describes itself.
 pub(crate) fn is_modern(frame: &ClientFrame<'_>) -> bool {
-    let meta = frame.param(|params| params.meta.as_ref());
-    let version = meta.and_then(|meta| member_named(meta, META_VERSION)).and_then(name);
-    version.is_some_and(|version| version.as_str() >= FIRST_MODERN)
+    modern_version(frame).is_some()
 }
 
 /// What `initialize` said on a connection.

@@ -5,6 +5,7 @@
 //!
 //! - [`frame`]: one JSON-RPC frame, read where it stands.
 //! - [`envelope`]: the state of one client connection in front of one upstream.
+//! - [`http`]: what Streamable HTTP adds to frames: mirrored headers, streams of events.
 //! - [`declared`]: who is behind a request, and what it can be asked with.
 //! - [`refusal`]: which results are a refusal that offers candidates, and what it offers.
 //! - [`question`]: those candidates as a question to the client, and the client's answer.
@@ -19,6 +20,7 @@ pub mod confirm;
 pub mod declared;
 pub mod envelope;
 pub mod frame;
+pub mod http;
 pub mod memory;
 pub mod pointer;
 pub mod question;

@@ -15,6 +15,15 @@ pub(crate) fn text(text: &str) -> String {
     escape(text, |c| c.escape_unicode().to_string())
 }
 
+/// The beginning of a text, for a human.
+pub(crate) fn shortened(shown: &str, characters: usize) -> String {
+    let mut kept = text(&shown.chars().take(characters).collect::<String>());
+    if shown.chars().nth(characters).is_some() {
+        kept.push('…');
+    }
+    kept
+}
+
 /// Compact JSON text for one line of a log, with hazardous characters written as `\u202e`: the same JSON.
 pub(crate) fn json(text: &str) -> String {
     // What is hazardous lies in the Basic Multilingual Plane.
