@@ -1,8 +1,11 @@
 //! The command line's definition, and which flags are settings.
 
-use std::path::PathBuf;
+use std::{ffi::OsString, path::PathBuf};
 
-use clap::{Args, Parser, Subcommand};
+use clap::{
+    Args, Parser, Subcommand,
+    error::{ContextKind, ContextValue, ErrorKind},
+};
 use handraise_config::{Flags, registry};
 
 use crate::commands;
@@ -79,4 +82,18 @@ impl Arguments {
 /// A path as the text of a flag. What is not UTF-8 is shown with replacements, and refused where it is opened.
 fn path(path: Option<&PathBuf>) -> Option<String> {
     path.map(|path| path.to_string_lossy().into_owned())
+}
+
+/// Says that `--` is missing, where a command to be run stands bare: `handraise mcp npx x`.
+pub(crate) fn hint_at_dashes(arguments: &[OsString], error: &mut clap::Error) {
+    let Some(name @ ("mcp" | "agent")) = arguments.get(1).and_then(|name| name.to_str()) else { return };
+    if error.kind() != ErrorKind::UnknownArgument || arguments.iter().any(|word| word == "--") {
+        return;
+    }
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg) else { return };
+    if word.starts_with('-') {
+        return;
+    }
+    let tip = format!("-- is missing before the command: handraise {name} -- {word} …");
+    error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
 }

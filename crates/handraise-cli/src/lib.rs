@@ -77,9 +77,10 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, environment: Environme
         }
         _ => {}
     }
-    let arguments = match Arguments::try_parse_from(arguments) {
+    let arguments = match Arguments::try_parse_from(&arguments) {
         Ok(arguments) => arguments,
-        Err(error) => {
+        Err(mut error) => {
+            arguments::hint_at_dashes(&arguments, &mut error);
             // Help goes to stdout, mistakes to stderr; nobody is left to tell when that fails.
             let _ = error.print();
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));

@@ -5,12 +5,12 @@ use std::{os::fd::AsFd, sync::Arc};
 use handraise_mcp::{
     Now,
     envelope::{Out, Route},
-    frame::ClientFrame,
+    frame::{ClientFrame, Malformed},
 };
 use handraise_transport::frames::{Found, Frames, Place};
 
 use crate::{
-    outlet::Batch,
+    outlet::{Batch, Gone},
     overlong::{self, Overlong},
     shared::{Shared, Side, now},
 };
@@ -35,10 +35,14 @@ pub(crate) fn run(shared: &Arc<Shared>, stdin: impl AsFd, max_frame: usize) {
                 Found::TooLong(head) => reading.too_long(&head, max_frame),
             }
         }
-        // A server that takes nothing more is noticed by its end.
-        let _ = reading.batch.write(&mut pen, |place| frames.bytes(place));
-        let _ = shared.drain(Side::Upstream, &mut pen, &mut reading.batch);
+        let mut written = reading.batch.write(&mut pen, |place| frames.bytes(place));
+        if written.is_ok() {
+            written = shared.drain(Side::Upstream, &mut pen, &mut reading.batch);
+        }
         drop(pen);
+        if written == Err(Gone) {
+            shared.gone(Side::Upstream);
+        }
         if !more {
             break;
         }
@@ -77,7 +81,7 @@ impl Reading<'_> {
             }
             Err(malformed) => {
                 tracing::warn!(problem = %malformed.problem, "a frame of the client is refused (S3)");
-                self.reply(malformed.reply());
+                self.refuse(&malformed);
             }
         }
     }
@@ -96,23 +100,32 @@ impl Reading<'_> {
     fn too_long(&mut self, head: &[u8], limit: usize) {
         tracing::warn!(limit, "a frame of the client is too long and is thrown away");
         match overlong::read(head) {
-            Overlong::Request(id) => self.reply(overlong::reply(&id, limit)),
-            // The server asked; it hears that no answer will come.
+            Overlong::Request(id) => {
+                self.out.push(Out::ToClient { for_call: None, frame: overlong::reply(&id, limit) });
+                self.has_queued = true;
+                self.shared.carry_out(self.shared.lock(), &mut self.out);
+            }
             Overlong::Response(id) => {
-                let reply = overlong::reply(&id, limit);
-                if let Ok(frame) = ClientFrame::read(&reply)
+                // To a question of ours, it is an answer that cannot be read.
+                let unreadable = overlong::without_answer(&id);
+                if let Ok(frame) = ClientFrame::read(&unreadable)
                     && self.judge(&frame) == Route::Forward
                 {
-                    self.batch.add([&reply[..], b"\n"].concat());
+                    // The server asked; it hears that no answer will come.
+                    self.batch.add([&overlong::reply(&id, limit)[..], b"\n"].concat());
                 }
             }
             Overlong::Unknown => {}
         }
     }
 
-    fn reply(&mut self, frame: Vec<u8>) {
-        self.out.push(Out::ToClient { for_call: None, frame });
-        self.has_queued = true;
-        self.shared.carry_out(self.shared.lock(), &mut self.out);
+    /// Lets the envelope answer what goes no further.
+    fn refuse(&mut self, malformed: &Malformed) {
+        let mut state = self.shared.lock();
+        state.take_along(Side::Upstream, &mut self.batch);
+        state.envelope.client_malformed(malformed, self.now, &mut self.out);
+        let carried = state.carry_out(Some((Side::Upstream, &mut self.batch)), &mut self.out);
+        self.has_queued |= carried.queued;
+        self.shared.finish(state, &carried);
     }
 }

@@ -13,6 +13,9 @@ pub(crate) const LEAVE: Duration = Duration::from_secs(2);
 pub(crate) const LAST_CALLS: Duration = Duration::from_secs(60);
 /// How long a server that has closed its stdout may go on running.
 pub(crate) const SILENT: Duration = Duration::from_secs(1);
+/// How long a server that takes nothing more may go on before its open calls get their errors: one that ends is better
+/// known by its exit status.
+pub(crate) const DEAF: Duration = Duration::from_millis(400);
 /// How long what is written to the client at the end may take.
 pub(crate) const FLUSH: Duration = Duration::from_secs(5);
 /// How long everything may take once a signal has asked for the end: the supervisor's grace and a moment.
@@ -66,6 +69,8 @@ enum Phase {
     Leave,
     /// The server's end, after it closed its stdout.
     Silent,
+    /// The server's end, after it closed its stdin.
+    Deaf,
     /// The end of its stdout, after the server has ended.
     Stdout,
     /// What is written to the client.
@@ -89,8 +94,14 @@ impl Ending {
     }
 
     fn judge(&mut self, now: Moment, situation: &Situation) -> Step {
-        let Progress { client_ended, client_gone, upstream_ended } = situation.progress;
+        let Progress { client_ended, client_gone, upstream_ended, upstream_deaf } = situation.progress;
         if self.reported {
+            if !self.terminated && !situation.has_exited {
+                return self.terminate();
+            }
+            if !situation.has_exited {
+                return Step::Wait(None);
+            }
             if client_gone || situation.is_drained {
                 return Step::Exit;
             }
@@ -117,6 +128,12 @@ impl Ending {
         }
         if situation.asked_to_end || client_gone {
             return self.terminate();
+        }
+        if upstream_deaf {
+            return match self.wait(Phase::Deaf, DEAF, now) {
+                Some(until) => Step::Wait(Some(until)),
+                None => self.report(),
+            };
         }
         let deadline = if upstream_ended {
             self.wait(Phase::Silent, SILENT, now)
@@ -234,6 +251,21 @@ mod tests {
         let situation = Situation { has_exited: true, upstream_is_silent: false, ..situation };
         assert_eq!(ending.next(at(1500), &situation), Step::Wait(Some(at(1800))));
         assert_eq!(ending.next(at(1800), &situation), Step::Exit);
+    }
+
+    #[test]
+    fn a_server_that_takes_nothing_more_is_answered_for_and_ended() {
+        let mut ending = Ending::default();
+        let mut situation = running();
+        situation.progress.upstream_deaf = true;
+        situation.open_requests = 1;
+        assert_eq!(ending.next(at(0), &situation), Step::Wait(Some(at(400))));
+        assert_eq!(ending.next(at(400), &situation), Step::Report);
+        situation.open_requests = 0;
+        assert_eq!(ending.next(at(400), &situation), Step::Terminate);
+        assert_eq!(ending.next(at(401), &situation), Step::Wait(None));
+        situation.has_exited = true;
+        assert_eq!(ending.next(at(1300), &situation), Step::Exit);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use std::{
     fs::File,
     io::IoSlice,
     ops::Range,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
 };
 
 use handraise_transport::frames::wait_for;
@@ -21,11 +21,23 @@ use rustix::{event::PollFlags, io::Errno};
 const MOST_PIECES: usize = 64;
 
 /// A descriptor that one thread at a time writes to.
-pub(crate) struct Outlet(Mutex<Pen>);
+pub(crate) struct Outlet {
+    pen: Mutex<Pen>,
+    /// The same, for as long as the pen has it.
+    file: Weak<File>,
+}
 
-/// The right to write. Closed for good once the other side has closed.
+/// The right to write.
 pub(crate) struct Pen {
-    file: Option<File>,
+    to: To,
+}
+
+enum To {
+    Open(Arc<File>),
+    /// We have closed it: what is written is nobody's.
+    Closed,
+    /// The other side has closed it.
+    Gone,
 }
 
 /// The other side reads no more.
@@ -34,13 +46,27 @@ pub(crate) struct Gone;
 
 impl Outlet {
     pub(crate) fn new(file: File) -> Self {
-        Self(Mutex::new(Pen { file: Some(file) }))
+        let file = Arc::new(file);
+        Self { file: Arc::downgrade(&file), pen: Mutex::new(Pen { to: To::Open(file) }) }
     }
 
     /// Waits for the right to write.
     pub(crate) fn pen(&self) -> MutexGuard<'_, Pen> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.pen.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+impl Outlet {
+    /// The descriptor, to be watched for its reader's end. It stays open for as long as this is held, also when the pen has
+    /// closed it.
+    pub(crate) fn watch(&self) -> Option<Arc<File>> {
+        self.file.upgrade()
+    }
+}
+
+/// Whether a pipe holds what its reader, who has closed it, has not read.
+pub(crate) fn holds_unread(pipe: &File) -> bool {
+    rustix::io::ioctl_fionread(pipe).is_ok_and(|bytes| bytes > 0)
 }
 
 impl Pen {
@@ -50,7 +76,11 @@ impl Pen {
     }
 
     fn write_all(&mut self, mut pieces: &mut [IoSlice<'_>]) -> Result<(), Gone> {
-        let Some(file) = &self.file else { return Err(Gone) };
+        let file = match &self.to {
+            To::Open(file) => file,
+            To::Closed => return Ok(()),
+            To::Gone => return Err(Gone),
+        };
         IoSlice::advance_slices(&mut pieces, 0);
         while !pieces.is_empty() {
             let written = match &*pieces {
@@ -63,7 +93,7 @@ impl Pen {
                 // Somebody who shares the descriptor has made it non-blocking.
                 Err(Errno::AGAIN) => wait_for(file, PollFlags::OUT),
                 Err(_) => {
-                    self.file = None;
+                    self.to = To::Gone;
                     return Err(Gone);
                 }
             }
@@ -73,7 +103,7 @@ impl Pen {
 
     /// Nothing more will be written; the other side sees the end.
     pub(crate) fn close(&mut self) {
-        self.file = None;
+        self.to = To::Closed;
     }
 }
 
@@ -102,10 +132,12 @@ impl Batch {
         }
     }
 
-    /// Bytes of our own.
+    /// Bytes of our own. What follows each other becomes one piece.
     pub(crate) fn add(&mut self, bytes: Vec<u8>) {
-        if !bytes.is_empty() {
-            self.pieces.push(Piece::Made(bytes));
+        match self.pieces.last_mut() {
+            _ if bytes.is_empty() => {}
+            Some(Piece::Made(last)) => last.extend_from_slice(&bytes),
+            _ => self.pieces.push(Piece::Made(bytes)),
         }
     }
 
@@ -142,7 +174,7 @@ mod tests {
 
     fn pipe() -> (File, Pen) {
         let (read, write) = rustix::pipe::pipe().unwrap();
-        (read.into(), Pen { file: Some(write.into()) })
+        (read.into(), Pen { to: To::Open(Arc::new(write.into())) })
     }
 
     #[test]

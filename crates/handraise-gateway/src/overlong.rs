@@ -29,6 +29,11 @@ pub(crate) fn read(head: &[u8]) -> Overlong {
     }
 }
 
+/// A response that answers nothing.
+pub(crate) fn without_answer(id: &str) -> Vec<u8> {
+    format!("{{\"jsonrpc\":\"2.0\",\"id\":{id}}}").into_bytes()
+}
+
 /// The error response in place of what was thrown away.
 pub(crate) fn reply(id: &str, limit: usize) -> Vec<u8> {
     format!(

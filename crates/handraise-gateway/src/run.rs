@@ -21,9 +21,9 @@ use handraise_transport::{blocking::Supervised, ids, spawn};
 use crate::{
     GatewayError, GatewaySettings, client,
     ending::{Ending, Situation, Step},
-    outlet::Outlet,
+    outlet::{Outlet, holds_unread},
     server,
-    shared::{Shared, now},
+    shared::{Shared, Side, now},
     start, stderr,
     wake::{Wakeups, Woken},
 };
@@ -62,6 +62,7 @@ pub fn run(settings: GatewaySettings) -> Result<u8, GatewayError> {
         status: None,
         ending: Ending::default(),
         asked_to_end: false,
+        watches_upstream: true,
         reload,
         said_all,
     };
@@ -84,6 +85,8 @@ struct Main {
     status: Option<io::Result<ExitStatus>>,
     ending: Ending,
     asked_to_end: bool,
+    /// Whether the server has been seen to read on until now.
+    watches_upstream: bool,
     reload: Box<dyn Fn() -> Result<bool, String>>,
     /// Hangs up when the server's stderr is through.
     said_all: Receiver<()>,
@@ -108,7 +111,16 @@ impl Main {
                 Step::Exit => return self.exit_status(),
             };
             let timeout = self.tick(until);
-            let Woken { ends, reload } = wakeups.wait(timeout);
+            // Held while it is watched only: the server waits for its end.
+            let pipe = self.watches_upstream.then(|| self.shared.outlet(Side::Upstream).watch()).flatten();
+            let Woken { ends, reload, unread } = wakeups.wait(pipe.as_deref(), timeout);
+            if let Some(pipe) = pipe.filter(|_| unread) {
+                self.watches_upstream = false;
+                // A server that has read everything may still answer. What is sent from now on fails by itself.
+                if holds_unread(&pipe) {
+                    self.shared.gone(Side::Upstream);
+                }
+            }
             if ends > 0 {
                 if self.asked_to_end || ends > 1 {
                     tracing::warn!("ending at once, on the second signal");
@@ -154,10 +166,14 @@ impl Main {
     fn report(&self) {
         let how = match &self.status {
             Some(Ok(status)) => describe(*status),
-            Some(Err(_)) | None => "it is unknown how".to_owned(),
+            Some(Err(_)) => "it is unknown how".to_owned(),
+            // It lives on, and is of no use.
+            None => "it closed its stdin".to_owned(),
         };
-        // What it complained about stands in the log before this.
-        let _ = self.said_all.recv_timeout(LAST_WORDS);
+        if self.status.is_some() {
+            // What it complained about stands in the log before this.
+            let _ = self.said_all.recv_timeout(LAST_WORDS);
+        }
         let mut state = self.shared.lock();
         let (is_expected, open) =
             (state.progress.client_ended || self.asked_to_end, state.envelope.open_requests());

@@ -1,4 +1,8 @@
 //! The server's thread: from the server to our stdout.
+//!
+//! An array is no frame of MCP. A server that writes one is understood all the same: each element is judged and goes on
+//! as a line of its own, see [`handraise_mcp::frame::each_of_batch`]. The client gets every message byte for byte, and the
+//! array around them is left out.
 
 use std::{
     os::fd::AsFd,
@@ -8,7 +12,7 @@ use std::{
 use handraise_mcp::{
     Now,
     envelope::{Out, Route},
-    frame::ServerFrame,
+    frame::{NoFrame, ServerFrame, each_of_batch, is_batch},
 };
 use handraise_transport::{
     clock::SystemClock,
@@ -83,7 +87,7 @@ struct Reading<'a> {
 impl Reading<'_> {
     fn frame(&mut self, bytes: &[u8], place: &Place) {
         let Ok(frame) = self.shared.process.read_server_frame(bytes) else {
-            self.noise(bytes);
+            self.other(bytes);
             return;
         };
         if self.judge(&frame) == Route::Forward {
@@ -92,6 +96,25 @@ impl Reading<'_> {
                 // The last line of a stream may lack its end.
                 self.batch.add(b"\n".to_vec());
             }
+        }
+    }
+
+    /// A line that is no frame.
+    fn other(&mut self, bytes: &[u8]) {
+        if !is_batch(bytes) {
+            self.noise(bytes);
+            return;
+        }
+        let read = each_of_batch(bytes, |element| match self.shared.process.read_server_frame(element) {
+            Ok(frame) => {
+                if self.judge(&frame) == Route::Forward {
+                    self.batch.add([element, b"\n"].concat());
+                }
+            }
+            Err(NoFrame) => self.noise(element),
+        });
+        if read == Err(NoFrame) {
+            self.noise(bytes);
         }
     }
 

@@ -63,6 +63,7 @@ struct Backlog {
 }
 
 /// How far each direction has come.
+#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Progress {
     /// The client sends nothing more, and all that it sent is with the server.
@@ -71,6 +72,8 @@ pub(crate) struct Progress {
     pub(crate) client_gone: bool,
     /// The server says nothing more, and all that it said is with the client.
     pub(crate) upstream_ended: bool,
+    /// The server takes nothing more: what was sent to it last is lost.
+    pub(crate) upstream_deaf: bool,
 }
 
 impl Shared {
@@ -207,11 +210,10 @@ impl Shared {
 
     /// Notes that a side reads no more.
     pub(crate) fn gone(&self, side: Side) {
-        match side {
-            Side::Client => self.advance(|progress| progress.client_gone = true),
-            // Its stdout tells when it has ended.
-            Side::Upstream => {}
-        }
+        self.advance(|progress| match side {
+            Side::Client => progress.client_gone = true,
+            Side::Upstream => progress.upstream_deaf = true,
+        });
     }
 
     /// Waits while too much is queued for a side.

@@ -1,6 +1,7 @@
 //! What wakes the main thread: signals, and the other threads.
 
 use std::{
+    fs::File,
     io::{self, Read as _, Write as _},
     os::unix::net::UnixStream,
     time::Duration,
@@ -38,6 +39,8 @@ pub(crate) struct Woken {
     pub(crate) ends: usize,
     /// Whether SIGHUP came.
     pub(crate) reload: bool,
+    /// Whether the pipe that is watched has no reader any more.
+    pub(crate) unread: bool,
 }
 
 impl Wakeups {
@@ -60,14 +63,23 @@ impl Wakeups {
         Ok((Self { end, reload, other }, Waker(waker)))
     }
 
-    /// Waits for one of them, at most so long.
-    pub(crate) fn wait(&mut self, timeout: Option<Duration>) -> Woken {
+    /// Waits for one of them, or for the end of the reader of `pipe`, at most so long.
+    pub(crate) fn wait(&mut self, pipe: Option<&File>, timeout: Option<Duration>) -> Woken {
         let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
-        let mut watched = [&self.end, &self.reload, &self.other].map(|pipe| PollFd::new(pipe, PollFlags::IN));
+        let [end, reload, other] =
+            [&self.end, &self.reload, &self.other].map(|pipe| PollFd::new(pipe, PollFlags::IN));
+        let unread = if let Some(pipe) = pipe {
+            // Of a pipe that is written to, that is the one thing that comes unasked.
+            let mut watched = [end, reload, other, PollFd::new(pipe, PollFlags::empty())];
+            let _ = poll(&mut watched, timeout.as_ref());
+            watched[3].revents().contains(PollFlags::ERR)
+        } else {
+            let _ = poll(&mut [end, reload, other], timeout.as_ref());
+            false
+        };
         // An interrupted or failed wait is looked at like a wake-up: the caller checks everything anyway.
-        let _ = poll(&mut watched, timeout.as_ref());
         drain(&mut self.other);
-        Woken { ends: drain(&mut self.end), reload: drain(&mut self.reload) > 0 }
+        Woken { ends: drain(&mut self.end), reload: drain(&mut self.reload) > 0, unread }
     }
 }
 

@@ -50,6 +50,25 @@ fn only_commands_that_work_are_offered() {
 }
 
 #[test]
+fn a_command_without_its_dashes_is_told_of_them() {
+    let home = Home::new();
+    for (words, hint) in [
+        (&["mcp", "npx", "-y", "x"][..], Some("-- is missing before the command: handraise mcp -- npx …")),
+        (&["mcp", "--log", "warn", "npx"], Some("-- is missing before the command: handraise mcp -- npx …")),
+        (&["agent", "claude-agent-acp"], Some("handraise agent -- claude-agent-acp …")),
+        (&["mcp", "--no-such-flag", "--", "npx"], None),
+        (&["mcp", "npx", "--", "npx"], None),
+        (&["up", "npx"], None),
+    ] {
+        let said = stderr(&home.run(words));
+        match hint {
+            Some(hint) => assert!(said.contains(hint), "{words:?}: {said}"),
+            None => assert!(!said.contains("is missing"), "{words:?}: {said}"),
+        }
+    }
+}
+
+#[test]
 fn a_command_line_that_makes_no_sense_exits_2_and_leaves_stdout_alone() {
     let home = Home::new();
     for wrong in

@@ -18,8 +18,7 @@
 //! changed.
 //!
 //! There is no clock and no randomness in here: [`Now`] comes with every input, and unguessable ids are derived from
-//! the seed that the owner draws once. A frame that is not [`ClientFrame`] is answered with
-//! [`Malformed::reply`](crate::frame::Malformed::reply), and is no input.
+//! the seed that the owner draws once. What is no [`ClientFrame`] goes to [`Envelope::client_malformed`].
 //!
 //! # What it does
 //!
@@ -169,9 +168,12 @@ impl Envelope {
     ) -> Route {
         self.tick(now, out);
         match (frame.method(), frame.id()) {
+            (Some(_), Some(id)) if frame.answer.is_some() && self.names_ask(id) => {
+                self.client_response(frame, id, now, out)
+            }
             (Some(method), Some(id)) => self.request(frame, method, id, caller, now, out),
             (Some("notifications/cancelled"), None) => self.client_cancelled(frame, now, out),
-            (None, Some(id)) if frame.is_response() => self.client_response(frame, id, now, out),
+            (None, Some(id)) => self.client_response(frame, id, now, out),
             _ => Route::Forward,
         }
     }
@@ -303,8 +305,11 @@ impl Envelope {
         Route::Consumed
     }
 
-    /// Takes a frame of the upstream.
+    /// Takes a frame of the upstream. Once [`Self::upstream_ended`] has answered for it, nothing of it counts.
     pub fn upstream_frame(&mut self, frame: &ServerFrame<'_>, now: Now, out: &mut Vec<Out>) -> Route {
+        if self.ended.is_some() {
+            return Route::Consumed;
+        }
         self.tick(now, out);
         match &frame.shape {
             Shape::Response { id, id_at } => match self.open.remove(*id) {
@@ -462,7 +467,7 @@ impl Envelope {
                     self.withdraw(asking, "the server ended", "server-ended", Provenance::System, now, out);
                 }
                 Open::Checking(checking) => {
-                    out.push(checking.retry.record(Outcome::Withdrawn, Some("server-ended")));
+                    out.push(checking.retry.given_up(Outcome::Withdrawn, "server-ended"));
                 }
                 Open::Plain(_) | Open::Called(_) | Open::Rerun(_) => {}
             }

@@ -187,7 +187,7 @@ impl Envelope {
             return Route::Consumed;
         };
         let Some(again) = Kept::new(&self.process, &again, retry.state.result.len()) else {
-            out.push(retry.record(Outcome::Error, Some("bytes-in-flight")));
+            out.push(retry.given_up(Outcome::Error, "bytes-in-flight"));
             out.push(original(id, &retry.state.result));
             return Route::Consumed;
         };
@@ -213,17 +213,18 @@ impl Envelope {
     pub(super) fn checked(&mut self, checking: &Checking, result: Option<&str>, out: &mut Vec<Out>) {
         self.deadlines.remove(&(checking.deadline, checking.ours.clone()));
         let now = result.and_then(|result| checking.rule.candidates_now(result));
-        let (outcome, reason) = match now {
-            Some(candidates) if checking.offered.is_still_in(&candidates) => (Outcome::Accept, None),
-            Some(_) => (Outcome::Invalid, Some("candidate-changed")),
-            None => (Outcome::Error, Some("candidates-unreadable")),
+        let retry = &checking.retry;
+        let record = match now {
+            Some(candidates) if checking.offered.is_still_in(&candidates) => {
+                out.push(retry.record(Outcome::Accept, None));
+                self.forward_again(&checking.id, checking.again.bytes().to_vec(), out);
+                return;
+            }
+            Some(_) => retry.record(Outcome::Invalid, Some("candidate-changed")),
+            None => retry.given_up(Outcome::Error, "candidates-unreadable"),
         };
-        out.push(checking.retry.record(outcome, reason));
-        if outcome == Outcome::Accept {
-            self.forward_again(&checking.id, checking.again.bytes().to_vec(), out);
-        } else {
-            out.push(original(checking.id.borrow(), &checking.retry.state.result));
-        }
+        out.push(record);
+        out.push(original(checking.id.borrow(), &retry.state.result));
     }
 
     /// The candidates of now did not come in time.
@@ -250,7 +251,7 @@ impl Envelope {
         let Some(Open::Checking(checking)) = self.open.remove(call.borrow()) else { return };
         self.deadlines.remove(&(checking.deadline, checking.ours.clone()));
         out.push(Out::ToUpstream(reply::cancelled(&quoted(ours), why)));
-        out.push(checking.retry.record(outcome, Some(reason)));
+        out.push(checking.retry.given_up(outcome, reason));
         out.push(original(checking.id.borrow(), &checking.retry.state.result));
     }
 
@@ -280,18 +281,27 @@ pub(super) struct Retry {
 }
 
 impl Retry {
+    /// A record of what the client answered.
     pub(super) fn record(&self, outcome: Outcome, reason: Option<&'static str>) -> Out {
-        let is_disabled = outcome == Outcome::Disabled;
-        let provenance = match (is_disabled, self.is_shown) {
-            (true, _) => Provenance::System,
-            (false, true) => Provenance::Client,
-            (false, false) => Provenance::NotShown,
+        let provenance = match (outcome, self.is_shown) {
+            (Outcome::Disabled, _) => Provenance::System,
+            (_, true) => Provenance::Client,
+            (_, false) => Provenance::NotShown,
         };
+        self.record_by(provenance, outcome, reason)
+    }
+
+    /// A record of what came of an acceptance without the client: it was accepted, and nothing ran.
+    pub(super) fn given_up(&self, outcome: Outcome, reason: &'static str) -> Out {
+        self.record_by(Provenance::System, outcome, Some(reason))
+    }
+
+    fn record_by(&self, provenance: Provenance, outcome: Outcome, reason: Option<&'static str>) -> Out {
         let latency = u64::try_from(self.latency.as_millis()).ok();
         Out::Record(Record {
             declared: self.party.declared,
             era: self.party.era,
-            rail: if is_disabled { Rail::Refuse } else { Rail::Form },
+            rail: if outcome == Outcome::Disabled { Rail::Refuse } else { Rail::Form },
             outcome,
             provenance,
             latency_ms: latency,

@@ -8,7 +8,7 @@ use crate::envelope::refused::Subject;
 use crate::envelope::{Envelope, Out, Route};
 use crate::frame::reply;
 use crate::frame::splice::{Splice, quoted};
-use crate::frame::{Answered, ClientFrame, Id, Scanner, ServerFrame, member_named};
+use crate::frame::{Answered, ClientFrame, Id, Malformed, Scanner, ServerFrame, member_named};
 use crate::question::{Answer, FormDialect, elicitation_params};
 
 /// JSON-RPC: the method does not exist.
@@ -60,9 +60,30 @@ impl Envelope {
         let Some(ask) = id.text().filter(|id| self.ids.is_ask(id)) else { return Route::Forward };
         // What is no open question has been settled: the response is late, and means nothing.
         if let Some(asking) = self.take_asking(&ask) {
-            self.answered(asking, frame, now, out);
+            self.answered(asking, Some(frame), now, out);
         }
         Route::Consumed
+    }
+
+    /// Takes a frame of the client that is refused (S3), or that is too long to be read. It reaches nobody and is answered
+    /// with [`Malformed::reply`], unless its id is that of a question of ours: that was an answer, which settles the
+    /// question as invalid at once, and to which there is none.
+    pub fn client_malformed(&mut self, malformed: &Malformed, now: Now, out: &mut Vec<Out>) {
+        self.tick(now, out);
+        let id = malformed.id.as_deref().and_then(Id::parse).and_then(Id::text);
+        match id.filter(|id| self.ids.is_ask(id)) {
+            None => out.push(Out::ToClient { for_call: None, frame: malformed.reply() }),
+            Some(ask) => {
+                if let Some(asking) = self.take_asking(&ask) {
+                    self.answered(asking, None, now, out);
+                }
+            }
+        }
+    }
+
+    /// Whether an id is of the name space of our questions.
+    pub(super) fn names_ask(&self, id: Id<'_>) -> bool {
+        id.text().is_some_and(|id| self.ids.is_ask(&id))
     }
 
     fn take_asking(&mut self, ask: &str) -> Option<Box<Asking>> {
@@ -81,14 +102,24 @@ impl Envelope {
         self.deadlines.remove(&(asking.deadline, asking.ask.clone()));
     }
 
-    fn answered(&mut self, asking: Box<Asking>, frame: &ClientFrame<'_>, now: Now, out: &mut Vec<Out>) {
+    /// Settles a question by the client's answer; `None` when that cannot be read.
+    fn answered(
+        &mut self,
+        asking: Box<Asking>,
+        frame: Option<&ClientFrame<'_>>,
+        now: Now,
+        out: &mut Vec<Out>,
+    ) {
         let latency = asking.asked.until(now.boot);
         let argument = asking.subject.ambiguity.rule.argument();
         let offered = asking.subject.ambiguity.candidates.iter().map(|candidate| candidate.value.as_str());
         let mut is_shown = latency >= self.process.config.min_human;
         let mut chosen = None;
-        let (outcome, reason) = match &frame.answer {
-            Some(Answered::Result(result)) => {
+        let answer = frame.and_then(|frame| frame.answer.as_ref().map(|answer| (frame, answer)));
+        let (outcome, reason) = match answer {
+            // Whoever sends a method as well has not answered.
+            Some((frame, _)) if frame.method().is_some() => (Outcome::Invalid, Some("answer-malformed")),
+            Some((frame, Answered::Result(result))) => {
                 match Answer::read(frame.text(result.clone()), argument, offered) {
                     Answer::Accept(value) => {
                         chosen = Some(value);
@@ -99,11 +130,11 @@ impl Envelope {
                     Answer::Invalid(reason) => (Outcome::Invalid, Some(reason.as_str())),
                 }
             }
-            Some(Answered::Error(error)) => {
+            Some((frame, Answered::Error(error))) => {
                 is_shown &= !says_not_shown(frame.text(error.clone()));
                 (Outcome::Error, Some("client-error"))
             }
-            Some(Answered::Both) | None => (Outcome::Invalid, Some("answer-malformed")),
+            Some((_, Answered::Both)) | None => (Outcome::Invalid, Some("answer-malformed")),
         };
         let provenance = if is_shown { Provenance::Client } else { Provenance::NotShown };
         self.declined.note(&asking.subject.ambiguity, outcome, provenance);

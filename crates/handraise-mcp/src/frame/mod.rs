@@ -15,7 +15,7 @@ mod streams;
 
 pub use client::{ClientFrame, Malformed, Problem};
 pub use id::{ById, Id, RequestId};
-pub use server::{Looks, NoFrame, ServerFrame};
+pub use server::{Looks, NoFrame, ServerFrame, each_of_batch, is_batch};
 pub use streams::{Placed, Renumbered};
 
 pub(crate) use client::Answered;

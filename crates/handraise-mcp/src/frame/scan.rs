@@ -170,6 +170,24 @@ impl<'a> Scanner<'a> {
         }
     }
 
+    /// Reads an array. `each` is given where every element stands.
+    pub(crate) fn array(&mut self, mut each: impl FnMut(Range<usize>)) -> Result<(), NotJson> {
+        self.take(b'[')?;
+        self.space();
+        if self.take_if(b']') {
+            return Ok(());
+        }
+        loop {
+            each(self.value()?);
+            self.space();
+            if self.take_if(b',') {
+                self.space();
+                continue;
+            }
+            return self.take(b']');
+        }
+    }
+
     /// Reads a number.
     pub(crate) fn number(&mut self) -> Result<(), NotJson> {
         self.take_if(b'-');

@@ -1,4 +1,11 @@
 //! Reading what a server sends: enough to know whose it is.
+//!
+//! # Batches
+//!
+//! MCP had arrays of messages in 2025-03-26 only, and a client's are refused here (S3), so that none of a server's can
+//! be an answer to one. A server may send one all the same. It is no [`ServerFrame`]: as a whole nobody could say whose
+//! it is, and an answer inside would pass by the open requests. [`each_of_batch`] takes it apart, and every element is a
+//! frame of its own, byte for byte: what each says reaches the client, and only the array around them does not.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -37,7 +44,7 @@ pub(crate) enum Shape<'a> {
     Other,
 }
 
-/// A line that is no frame: neither a JSON object nor an array of a batch. It is noise, and is not forwarded.
+/// A line that is no JSON object. It is noise, and is not forwarded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("no JSON object")]
 pub struct NoFrame;
@@ -103,6 +110,26 @@ impl<'a> ServerFrame<'a> {
     }
 }
 
+/// Whether a line is an array, which [`ServerFrame::read`] does not take.
+pub fn is_batch(bytes: &[u8]) -> bool {
+    bytes.trim_ascii_start().first() == Some(&b'[')
+}
+
+/// Hands out the elements of an array, as they stand and in order.
+///
+/// # Errors
+/// [`NoFrame`] when it is no array that is complete and correct: then nothing has been handed out.
+pub fn each_of_batch<'a>(bytes: &'a [u8], mut each: impl FnMut(&'a [u8])) -> Result<(), NoFrame> {
+    let mut scanner = Scanner::new(bytes);
+    scanner.space();
+    let mut elements = scanner.clone();
+    scanner.value().map_err(|NotJson| NoFrame)?;
+    if !scanner.is_at_end() {
+        return Err(NoFrame);
+    }
+    elements.array(|at| each(&bytes[at])).map_err(|NotJson| NoFrame)
+}
+
 /// `{"jsonrpc":"2.0","id":1,"result":…`: known by its head, however long it is.
 fn head(bytes: &[u8]) -> Option<Shape<'_>> {
     let mut scanner = Scanner::new(bytes);
@@ -152,10 +179,6 @@ fn tail(bytes: &[u8]) -> Option<Shape<'_>> {
 fn complete(bytes: &[u8]) -> Result<Shape<'_>, NotJson> {
     let mut scanner = Scanner::new(bytes);
     scanner.space();
-    if scanner.peek() == Some(b'[') {
-        scanner.value()?;
-        return if scanner.is_at_end() { Ok(Shape::Other) } else { Err(NotJson) };
-    }
     let mut id = None;
     let mut method = None;
     let mut params = 0..0;

@@ -42,7 +42,6 @@ fn what_is_no_response_is_none() {
         r#"{"jsonrpc":"2.0","id":1,"method":"roots/list"}"#,
         r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1}}"#,
         r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"m"}}"#,
-        r#"[{"jsonrpc":"2.0","id":1,"result":{}}]"#,
         "{}",
     ] {
         assert_eq!(read(text).response_id(), None, "{text}");
@@ -52,9 +51,18 @@ fn what_is_no_response_is_none() {
 
 #[test]
 fn noise_is_no_frame() {
-    for text in
-        ["", "Listening on stdio", "{ listening: true }", "123", "\"x\"", "{\"a\":1", "[1,", "{} {}", "null"]
-    {
+    for text in [
+        "",
+        "Listening on stdio",
+        "{ listening: true }",
+        "123",
+        "\"x\"",
+        "{\"a\":1",
+        "[1,",
+        "{} {}",
+        "null",
+        "[{}]",
+    ] {
         assert!(ServerFrame::read(text.as_bytes(), |_| Looks::default()).is_err(), "{text}");
     }
     assert!(ServerFrame::read(b"{\"method\":\"\xff\"}", |_| Looks::default()).is_err());
@@ -65,4 +73,30 @@ fn only_responses_are_tested_for_refusals() {
     assert!(read(r#"{"jsonrpc":"2.0","id":1,"result":"refusal"}"#).looks.refusal);
     assert!(!read(r#"{"jsonrpc":"2.0","id":1,"result":"fine"}"#).looks.refusal);
     assert!(!read(r#"{"jsonrpc":"2.0","id":1,"method":"refusal"}"#).looks.refusal);
+}
+
+/// The elements of an array, or nothing of what is none.
+fn elements(text: &str) -> Option<Vec<&str>> {
+    let mut found = Vec::new();
+    let read = each_of_batch(text.as_bytes(), |element| found.push(std::str::from_utf8(element).unwrap()));
+    match read {
+        Ok(()) => Some(found),
+        Err(NoFrame) => {
+            assert!(found.is_empty(), "{text}");
+            None
+        }
+    }
+}
+
+#[test]
+fn a_batch_is_taken_apart_as_it_stands() {
+    for (text, expected) in
+        [("[]", &[][..]), (" [ {\"a\" : 1.0} ,[{}], 7,\"]\"\t] ", &["{\"a\" : 1.0}", "[{}]", "7", "\"]\""])]
+    {
+        assert_eq!(elements(text).as_deref(), Some(expected), "{text}");
+    }
+    for text in ["", "{}", "[{}", "[{}] x", "[{},]", "[{}]]", "7"] {
+        assert_eq!(elements(text), None, "{text}");
+    }
+    assert!(is_batch(b" [") && !is_batch(b"{\"a\":[") && !is_batch(b""));
 }

@@ -108,6 +108,33 @@ fn everything_but_an_acceptance_gives_the_original_bytes_and_runs_nothing() {
 }
 
 #[test]
+fn s3_an_answer_that_cannot_be_read_is_invalid_at_once() {
+    let expected = refusal(&[], &tap(&json!(1)));
+    let long = format!(r#"{{"jsonrpc":"2.0","id":ASK,"result":{{"action":"{}"}}}}"#, "x".repeat(70_000));
+    for answer in [
+        r#"{"jsonrpc":"2.0","id":ASK,"result":{"action":"decline"},"error":{"code":1,"message":"m"}}"#,
+        r#"{"jsonrpc":"2.0","id":ASK,"result":{},"result":{"action":"decline"}}"#,
+        r#"{"jsonrpc":"2.0","id":ASK,"result":{"action":"#,
+        r#"{"jsonrpc":"2.0","id":ASK}"#,
+        &long,
+    ] {
+        let home = Home::new();
+        // Longer than this test may take.
+        let patient = [("HANDRAISE_ASK_TIMEOUT_MS", "3600000"), ("HANDRAISE_MCP__MAX_FRAME_BYTES", "65536")];
+        let mut gateway = session(&home, &[], &patient);
+        let question = ask(&mut gateway, &json!(1));
+        gateway.write(answer.replace("ASK", &question["id"].to_string()).as_bytes());
+        gateway.write(b"\n");
+        assert_eq!(gateway.line(), expected, "{answer}");
+        assert_eq!(gateway.outcomes(1), ["invalid"], "{answer}");
+        // Nobody answers an answer.
+        assert_eq!(gateway.answer(&json!(2), "echo", &json!({}))["id"], 2);
+        assert_eq!(gateway.count("tapOn"), 1, "{answer}");
+        assert!(!String::from_utf8_lossy(&gateway.received()).contains("hr-ask"), "{answer}");
+    }
+}
+
+#[test]
 fn a_question_that_nobody_answers_is_withdrawn_and_the_refusal_goes_through() {
     let expected = refusal(&[], &tap(&json!(1)));
     let home = Home::new();

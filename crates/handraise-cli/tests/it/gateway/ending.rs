@@ -150,6 +150,30 @@ fn a_server_that_goes_on_after_its_stdin_has_ended_is_ended() {
 }
 
 #[test]
+fn calls_to_a_server_that_has_closed_its_stdin_get_errors_at_once() {
+    let home = Home::new();
+    let script = "trap '' TERM; read -r line; exec <&-; echo '{\"jsonrpc\":\"2.0\",\"method\":\"closed\"}'
+                  while :; do sleep 1; done";
+    let mut gateway = Gateway::command(&home, &["--", "sh", "-c", script]);
+    gateway.call(&json!(1), "first", &json!({}));
+    assert_eq!(gateway.receive()["method"], "closed");
+    let below = tree(gateway.child.id());
+    gateway.call(&json!("b"), "second", &json!({}));
+    let mut errors = [gateway.receive(), gateway.receive()];
+    errors.sort_by_key(|error| error["id"].to_string());
+    // It is given a second to end, and calls meanwhile get the same.
+    gateway.call(&json!(3), "third", &json!({}));
+    for (error, id) in errors.iter().chain([&gateway.receive()]).zip([json!("b"), json!(1), json!(3)]) {
+        assert_eq!(error["id"], id);
+        let message = error["error"]["message"].as_str().unwrap();
+        assert!(message.contains("it closed its stdin"), "{error}");
+    }
+    assert_eq!(gateway.rest(), b"");
+    assert_eq!(gateway.wait(), Some(137));
+    assert_gone(&below);
+}
+
+#[test]
 fn a_client_that_is_gone_ends_everything() {
     let home = Home::new();
     let mut command = home.handraise(&["mcp", "--"]);

@@ -135,7 +135,6 @@ pub(super) const FROM_SERVER: &[&str] = &[
     r#"{"jsonrpc":"2.0"}"#,
     r"{}",
     r#"{"jsonrpc":"2.0","id":true,"result":{}}"#,
-    r#"[{"jsonrpc":"2.0","method":"notifications/message","params":{}},{"jsonrpc":"2.0","id":40,"result":{"x":1.0}}]"#,
     // Text.
     r#"{"jsonrpc":"2.0","id":41,"result":{"content":[{"type":"text","text":"\u0041\u00e9\n\r\t\b\f\/\\\""}]}}"#,
     r#"{"jsonrpc":"2.0","id":42,"result":{"content":[{"type":"text","text":"é ü 你好 שלום 👩‍🚀"}]}}"#,

@@ -123,3 +123,31 @@ fn a_server_that_reads_nothing_while_its_answer_is_not_read_does_not_stand_still
         assert_eq!(gateway.receive()["id"], id);
     }
 }
+
+#[test]
+fn answers_in_an_array_do_not_pass_by_the_open_calls() {
+    let home = Home::new();
+    let raw = home.path().join("raw");
+    let refusal = r#"{"isError":true,"content":[{"type":"text","text":"{\"code\":\"ambiguous_device_target\",\"candidates\":[{\"deviceId\":\"a\"},{\"deviceId\":\"b\"}]}"}]}"#;
+    let hello =
+        r#"{"jsonrpc":"2.0","id":"i","result":{"protocolVersion":"2025-11-25","capabilities":{}, "x":1.0}}"#;
+    let refused = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{refusal}}}"#);
+    let note = r#"{ "jsonrpc":"2.0","method":"notifications/message","params":{"data":1.50} }"#;
+    std::fs::write(&raw, format!(" [ {hello}, {note}\t,7,[{hello}],\"x\",{refused} ]\r\n[{{]\n")).unwrap();
+    let mut gateway = Gateway::start(&home, &["--raw", raw.to_str().unwrap(), "--after", "2"]);
+    gateway.send(&json!({"jsonrpc": "2.0", "id": "i", "method": "initialize", "params": {
+        "protocolVersion": "2025-11-25", "capabilities": {"elicitation": {}}}}));
+    gateway.call(&json!(1), "tapOn", &json!({}));
+    assert_eq!(gateway.line(), format!("{hello}\n").as_bytes());
+    assert_eq!(gateway.line(), format!("{note}\n").as_bytes());
+    // The refusal is asked about, as it would be alone.
+    let question = gateway.receive();
+    assert_eq!(question["method"], "elicitation/create", "{question}");
+    gateway.send(&json!({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "decline"}}));
+    assert_eq!(gateway.line(), format!("{refused}\n").as_bytes());
+    wait_for("word of the noise", || gateway.log.text().contains("is no frame").then_some(()));
+    // Nothing is open any more: the end of the server is no error of any call.
+    gateway.close();
+    assert_eq!(gateway.rest(), b"");
+    assert_eq!(gateway.wait(), Some(0));
+}

@@ -85,7 +85,7 @@ impl World {
         let route = match ClientFrame::read(text.as_bytes()) {
             Ok(frame) => self.envelope.client_frame(&frame, &self.caller, self.now, &mut out),
             Err(malformed) => {
-                out.push(Out::ToClient { for_call: None, frame: malformed.reply() });
+                self.envelope.client_malformed(&malformed, self.now, &mut out);
                 Route::Consumed
             }
         };

@@ -103,6 +103,8 @@ impl Model {
                     self.runs += 1;
                 }
             }
+            // What it says once it was answered for.
+            Step::Refuse(..) | Step::Succeed(_) if self.has_ended => {}
             Step::Refuse(call, set) => match self.open[call] {
                 Some((since, At::Upstream)) => self.refused(call, since, set),
                 None => self.deliver(call, "refusal"),

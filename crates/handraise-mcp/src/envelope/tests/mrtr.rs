@@ -469,8 +469,8 @@ fn a_chosen_candidate_is_looked_for_afresh_and_must_be_as_it_was_offered() {
             "invalid client candidate-changed",
         ),
         (devices("[]"), "invalid client candidate-changed"),
-        (r#"{"content":[]}"#.to_owned(), "error client candidates-unreadable"),
-        (r#"{"resultType":"input_required"}"#.to_owned(), "error client candidates-unreadable"),
+        (r#"{"content":[]}"#.to_owned(), "error system candidates-unreadable"),
+        (r#"{"resultType":"input_required"}"#.to_owned(), "error system candidates-unreadable"),
     ] {
         let mut world = World::new(fresh());
         let private = checking(&mut world);
@@ -493,7 +493,7 @@ fn a_chosen_candidate_is_looked_for_afresh_and_must_be_as_it_was_offered() {
     world.upstream_sends(&format!(
         r#"{{"jsonrpc":"2.0","id":{private},"error":{{"code":-1,"message":"m"}}}}"#
     ));
-    assert_eq!(world.recorded(), "error client candidates-unreadable");
+    assert_eq!(world.recorded(), "error system candidates-unreadable");
     assert_eq!(world.client_got(), original);
 }
 
@@ -505,7 +505,7 @@ fn the_fresh_list_is_bounded_in_time_and_ends_with_its_call_and_its_client() {
     world.tick();
     assert_eq!(value(&world.upstream_got())["params"]["requestId"].to_string(), private);
     assert_eq!(world.client_got(), format!(r#"{{"jsonrpc":"2.0","id":2,"result":{REFUSAL}}}"#));
-    assert_eq!(world.recorded(), "error client candidates-late");
+    assert_eq!(world.recorded(), "error system candidates-late");
     world.upstream_sends(&response(&private, &devices("[]")));
     world.nobody_got_anything();
 
@@ -524,15 +524,20 @@ fn the_fresh_list_is_bounded_in_time_and_ends_with_its_call_and_its_client() {
     world.client_closes();
     assert_eq!(value(&world.upstream_got())["params"]["requestId"].to_string(), private);
     assert_eq!(world.client_got(), format!(r#"{{"jsonrpc":"2.0","id":2,"result":{REFUSAL}}}"#));
-    assert_eq!(world.recorded(), "withdrawn client client-closed");
+    assert_eq!(world.recorded(), "withdrawn system client-closed");
     world.upstream_sends(&response(&private, &devices(r#"[{"deviceId":"A1B2","platform":"ios","n":1.0}]"#)));
     world.nobody_got_anything();
     assert_eq!((world.runs, world.envelope.open_requests()), (2, 0));
     assert_eq!((world.process.bytes_in_flight(), world.envelope.next_deadline()), (0, None));
 
     let mut world = World::new(fresh());
-    checking(&mut world);
+    let private = checking(&mut world);
     world.upstream_ends();
     assert!(world.client_got().contains("exit status 3"));
+    assert_eq!(world.recorded(), "withdrawn system server-ended");
+    // What it still says when it has been given up is nobody's answer.
+    world.upstream_sends(&response(&private, &devices("[]")));
+    world.upstream_sends(&response("2", "{}"));
+    world.nobody_got_anything();
     assert_eq!((world.runs, world.envelope.next_deadline()), (2, None));
 }

@@ -294,6 +294,30 @@ fn s27_an_answer_counts_only_from_where_the_question_went() {
 }
 
 #[test]
+fn s3_an_answer_that_cannot_be_read_is_invalid_at_once_and_answered_by_nobody() {
+    for answer in [
+        r#"{"jsonrpc":"2.0","id":ASK,"result":{"action":"accept"},"error":{"code":1,"message":"m"}}"#,
+        r#"{"jsonrpc":"2.0","id":ASK,"result":{"action":"accept"},"result":{"action":"accept"}}"#,
+        r#"{"jsonrpc":"2.0","id":ASK,"Result":{"action":"accept"},"Id":1}"#,
+        r#"{"jsonrpc":"2.0","id":ASK,"method":"tools/call","result":{"action":"accept"}}"#,
+        r#"{"jsonrpc":"2.0","id":ASK}"#,
+        r#"{"jsonrpc":"2.0","id":ASK,"result":{"action":"#,
+    ] {
+        let mut world = World::push(&json!({}));
+        let ask = asked(&mut world, "1");
+        world.advance(Duration::from_secs(1));
+        world.client_sends(&answer.replace("ASK", &ask));
+        assert_eq!(world.recorded(), "invalid client answer-malformed", "{answer}");
+        assert_eq!(world.client_got(), response("1", REFUSAL), "{answer}");
+        assert_eq!((world.runs, world.envelope.open_requests()), (1, 0), "{answer}");
+        assert_eq!((world.process.bytes_in_flight(), world.envelope.next_deadline()), (0, None));
+        // A second one is late.
+        world.client_sends(&answer.replace("ASK", &ask));
+        world.nobody_got_anything();
+    }
+}
+
+#[test]
 fn the_upstreams_own_questions_pass_and_no_second_one_is_added() {
     let mut world = World::push(&json!({}));
     world.client_sends(&call("1"));

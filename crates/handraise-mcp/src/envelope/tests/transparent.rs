@@ -73,7 +73,6 @@ fn everything_else_goes_through_byte_for_byte() {
         r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":1.0}}"#,
         r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#,
         r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"m"}}"#,
-        r#"[{"jsonrpc":"2.0","method":"notifications/message"}]"#,
         r#"{ "vendor":1e0 }"#,
     ] {
         world.upstream_sends(text);
