@@ -79,13 +79,8 @@ fn only_responses_are_tested_for_refusals() {
 fn elements(text: &str) -> Option<Vec<&str>> {
     let mut found = Vec::new();
     let read = each_of_batch(text.as_bytes(), |element| found.push(std::str::from_utf8(element).unwrap()));
-    match read {
-        Ok(()) => Some(found),
-        Err(NoFrame) => {
-            assert!(found.is_empty(), "{text}");
-            None
-        }
-    }
+    assert!(read.is_ok() || found.is_empty(), "{text}");
+    read.ok().map(|()| found)
 }
 
 #[test]
