@@ -26,6 +26,9 @@ use crate::{
 /// Commands that wait for whoever runs the sessions.
 const COMMANDS: usize = 64;
 
+/// How often an inbox that is away is dialled while somebody waits for it.
+const TRY_AGAIN: Duration = Duration::from_secs(1);
+
 /// What a holder needs to know to reach its inbox.
 #[derive(Debug, Clone)]
 pub struct HolderSettings {
@@ -264,6 +267,24 @@ impl Holder {
         receiver
     }
 
+    /// Waits until the inbox has acknowledged everything that there is to tell it. An inbox that is away is dialled
+    /// every second meanwhile, so that one that comes back is not missed.
+    pub async fn told(&self) {
+        let shared = &self.0.shared;
+        let told = wait_until(shared, State::is_told);
+        let hurry = async {
+            loop {
+                shared.hurry.notify_one();
+                tokio::time::sleep(TRY_AGAIN).await;
+            }
+        };
+        tokio::select! {
+            biased;
+            () = told => {}
+            () = hurry => {}
+        }
+    }
+
     /// Ends every open ask as [`EndCause::Shutdown`], waits until the inbox has acknowledged everything, at most
     /// [`SHUTDOWN_GRACE`](Self::SHUTDOWN_GRACE), and closes the stream (F7). Later opens are refused.
     pub async fn shutdown(self) {
@@ -275,9 +296,7 @@ impl Holder {
         if self.0.is_detached {
             return;
         }
-        shared.hurry.notify_one();
-        let told = wait_until(shared, State::is_told);
-        if tokio::time::timeout(Self::SHUTDOWN_GRACE, told).await.is_err() {
+        if tokio::time::timeout(Self::SHUTDOWN_GRACE, self.told()).await.is_err() {
             tracing::warn!("the inbox did not acknowledge everything before the holder went down");
         }
         shared.change(|state, _| state.is_closing = true);

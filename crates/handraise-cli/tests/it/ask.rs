@@ -8,7 +8,9 @@ use std::{
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::support::{Collected, Home, Up, binary, kill, pick, say, send, skip, tree, wait_for};
+use crate::support::{
+    Collected, Home, Pass, Relay, Up, binary, kill, pick, say, send, skip, tree, wait_for,
+};
 
 /// The script of the matrix: the rest must run on yes alone.
 const DEPLOY: &str = "\"$HANDRAISE\" ask 'Deploy?' --choice yes --choice no $OPTIONS && echo deploying";
@@ -301,4 +303,51 @@ fn a_script_may_ask_several_questions_at_once_and_each_gets_its_own_answer() {
         assert_eq!(answer, format!("{question}\n"));
         assert!(child.wait().unwrap().success());
     }
+}
+
+/// A script whose question reaches the inbox through a relay, which loses the verdict on the answer; then the inbox is
+/// killed. The script waits with its answer.
+fn answered_and_unheard(home: &Home) -> (Shell, Relay, Value) {
+    let up = Up::start(home);
+    let relay = Relay::start(home.path().join("relay.sock"), home.data_dir().join("inbox.sock"));
+    let token = home.token("holder");
+    let options = format!("--inbox unix:{}", relay.path().display());
+    let shell = Shell::run_with(home, DEPLOY, &options, &[("HANDRAISE_TOKEN", &token)]);
+    let ask = up.wait_for_ask();
+    relay.set(Pass::LoseTheVerdict);
+    std::thread::scope(|scope| {
+        let answering = scope.spawn(|| up.try_answer(&ask, &pick("answer", &["yes"])));
+        wait_for("the answer on stdout", || (shell.stdout.text() == "yes\n").then_some(()));
+        kill(up.child.id());
+        relay.cut();
+        let answer = answering.join().unwrap();
+        assert!(answer.is_none_or(|answer| answer.status == 504), "the operator knows no verdict");
+    });
+    wait_for("what it waits for", || shell.stderr.text().contains("waiting up to 30s").then_some(()));
+    (shell, relay, ask)
+}
+
+#[test]
+fn f7_an_answer_waits_for_an_inbox_that_comes_back_so_that_it_is_not_shown_as_sent() {
+    let home = Home::new();
+    let (mut shell, relay, before) = answered_and_unheard(&home);
+    assert_eq!(shell.child.try_wait().unwrap(), None, "it waits");
+    let up = Up::start(&home);
+    assert_eq!(up.ask(&before)["state"], "sent");
+    relay.set(Pass::Everything);
+    let settlement = up.wait_for_settlement(&before);
+    assert_eq!((&settlement["outcome"], &settlement["by"]), (&json!("accept"), &json!("tests")));
+    let (status, stdout, stderr) = shell.end();
+    assert_eq!((status, stdout.as_str()), (Some(0), "yes\ndeploying\n"));
+    assert!(stderr.contains("the inbox is back and has heard it"), "{stderr}");
+}
+
+#[test]
+fn f7_a_signal_ends_the_wait_for_the_inbox_and_changes_nothing_about_the_answer() {
+    let home = Home::new();
+    let (shell, _relay, _) = answered_and_unheard(&home);
+    send(shell.ask(), Signal::INT);
+    let (status, stdout, stderr) = shell.end();
+    assert_eq!((status, stdout.as_str()), (Some(0), "yes\ndeploying\n"));
+    assert!(stderr.contains("the inbox did not come back"), "{stderr}");
 }

@@ -2,88 +2,10 @@
 
 use std::{os::unix::fs::PermissionsExt as _, time::Duration};
 
-use http::{Method, Request, StatusCode};
-use http_body_util::Full;
+use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::rig::{Rig, collect, rig, rig_with, start};
-
-/// Every route under `/api/v1` but the WebSocket, and the least scope that may use it.
-const ROUTES: &[(&str, &str, Option<&str>)] = &[
-    ("GET", "/asks", Some("viewer")),
-    ("GET", "/asks/a", Some("viewer")),
-    ("POST", "/asks/a/answer", Some("operator")),
-    ("POST", "/asks/a/seen", Some("viewer")),
-    ("POST", "/asks/answer-batch", Some("operator")),
-    ("GET", "/events", Some("viewer")),
-    ("GET", "/sessions", Some("viewer")),
-    ("GET", "/sessions/a", Some("viewer")),
-    ("GET", "/sessions/a/messages", Some("viewer")),
-    ("POST", "/sessions", Some("admin")),
-    ("POST", "/sessions/a/prompt", Some("admin")),
-    ("POST", "/sessions/a/cancel", Some("admin")),
-    ("GET", "/agents", Some("admin")),
-    ("GET", "/flags", Some("admin")),
-    ("PUT", "/flags/elicitation", Some("admin")),
-    ("GET", "/tokens", Some("admin")),
-    ("POST", "/tokens", Some("admin")),
-    ("DELETE", "/tokens/a", Some("admin")),
-    ("POST", "/logout", Some("viewer")),
-    ("GET", "/holder", Some("holder")),
-    ("GET", "/holder/proof", None),
-    ("GET", "/openapi.json", None),
-    ("POST", "/login", None),
-];
-
-#[tokio::test]
-async fn s34_every_route_takes_its_scope_and_no_lesser_one() {
-    let rig = rig().await;
-    let scopes = ["viewer", "operator", "admin", "holder"];
-    let mut tokens = Vec::new();
-    for scope in scopes {
-        tokens.push(rig.token(scope, scope).await);
-    }
-    let documented = handraise_server::openapi();
-    let operations: usize = documented
-        .paths
-        .paths
-        .values()
-        .map(|item| {
-            [&item.get, &item.post, &item.put, &item.delete].into_iter().filter(|op| op.is_some()).count()
-        })
-        .sum();
-    assert_eq!(operations, ROUTES.len(), "the table and the contract list the same calls");
-    for (method, path, needed) in ROUTES {
-        let method: Method = method.parse().unwrap();
-        let status = async |token: &str| {
-            let request = Request::builder()
-                .method(&method)
-                .uri(format!("/api/v1{path}"))
-                .header("host", rig.host())
-                .header("authorization", format!("Bearer {token}"))
-                .body(Full::default())
-                .unwrap();
-            rig.raw(request).await.status()
-        };
-        let Some(needed) = needed else {
-            let open = status("nobody").await;
-            assert!(open != StatusCode::FORBIDDEN, "{method} {path}: {open}");
-            continue;
-        };
-        assert_eq!(status("nobody").await, StatusCode::UNAUTHORIZED, "{method} {path}");
-        let needed: handraise_api::access::Scope = needed.parse().unwrap();
-        for (scope, token) in scopes.iter().zip(&tokens) {
-            let scope: handraise_api::access::Scope = scope.parse().unwrap();
-            let status = status(token).await;
-            if scope.allows(needed) {
-                assert_ne!(status, StatusCode::FORBIDDEN, "{method} {path} as {scope:?}");
-                assert_ne!(status, StatusCode::UNAUTHORIZED, "{method} {path} as {scope:?}");
-            } else {
-                assert_eq!(status, StatusCode::FORBIDDEN, "{method} {path} as {scope:?}");
-            }
-        }
-    }
-}
+use crate::rig::{rig, rig_with, start};
 
 #[tokio::test]
 async fn s11_get_changes_nothing() {
@@ -103,42 +25,9 @@ async fn s11_get_changes_nothing() {
     }
 }
 
-async fn with_headers(rig: &Rig, path: &str, headers: &[(&str, &str)]) -> (StatusCode, String) {
-    let mut request = Request::builder().uri(path);
-    for (name, value) in headers {
-        request = request.header(*name, *value);
-    }
-    let response = collect(rig.raw(request.body(Full::default()).unwrap()).await).await;
-    (response.status, response.code())
-}
-
 #[tokio::test]
-async fn s1_foreign_names_and_pages_are_refused_on_every_route() {
+async fn s1_a_sign_in_sets_no_cookie() {
     let rig = rig().await;
-    let host = rig.host();
-    let bearer = format!("Bearer {}", rig.file.admin_token);
-    for path in ["/api/v1/asks", "/", "/healthz", "/metrics", "/api/v1/holder"] {
-        let foreign = with_headers(&rig, path, &[("host", "evil.example"), ("authorization", &bearer)]).await;
-        assert_eq!(foreign, (StatusCode::MISDIRECTED_REQUEST, "MISDIRECTED".into()), "{path}");
-        for (name, value) in [("origin", "http://127.0.0.1:3000"), ("sec-fetch-site", "same-site")] {
-            let headers = [("host", &*host), ("authorization", &bearer), (name, value)];
-            let refused = with_headers(&rig, path, &headers).await;
-            assert_eq!(refused, (StatusCode::FORBIDDEN, "FORBIDDEN".into()), "{path} {name}");
-        }
-    }
-    let own = format!("http://{host}");
-    let headers =
-        [("host", &*host), ("authorization", &bearer), ("origin", &own), ("sec-fetch-site", "same-origin")];
-    assert_eq!(with_headers(&rig, "/api/v1/asks", &headers).await.0, StatusCode::OK);
-}
-
-#[tokio::test]
-async fn s1_no_cookie_opens_anything() {
-    let rig = rig().await;
-    let cookie = format!("token={}", rig.file.admin_token);
-    let host = rig.host();
-    let refused = with_headers(&rig, "/api/v1/asks", &[("host", &host), ("cookie", &cookie)]).await;
-    assert_eq!(refused.0, StatusCode::UNAUTHORIZED);
     let signed_in =
         rig.call(Method::POST, "/login", "", Some(json!({"secret": rig.ready.sign_in_secret}))).await;
     assert_eq!(signed_in.status, StatusCode::OK);

@@ -17,6 +17,8 @@ mod provenance;
 #[cfg(test)]
 mod rig;
 #[cfg(test)]
+mod routes;
+#[cfg(test)]
 mod sessions;
 #[cfg(test)]
 mod time;

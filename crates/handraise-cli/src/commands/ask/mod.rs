@@ -6,6 +6,7 @@ use std::{
     io::{self, IsTerminal as _},
     path::PathBuf,
     process::ExitCode,
+    time::Duration,
 };
 
 use anyhow::{Context as _, bail};
@@ -22,6 +23,9 @@ use tokio::sync::{oneshot, watch};
 
 use self::question::{End, ScriptQuestion, Wanted, status};
 use crate::{Context, Exit, holding, output, signals};
+
+/// How long the inbox may take to come back for the receipt of an answer.
+const RECEIPT: Duration = Duration::from_secs(30);
 
 /// Ask a human from a script
 ///
@@ -90,22 +94,49 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Exit {
         };
         let end = put(&holder, &question, abandoned.happens()).await?;
         // The inbox hears how it ended before we are gone. Whoever interrupts that does not want the rest to run.
-        if end.outcome == Outcome::Accept {
-            tokio::select! {
-                biased;
-                () = abandoned.happens() => {
-                    output::complain("interrupted after the answer had come; it is not used");
-                    return Ok(ExitCode::from(status::CANCEL));
-                }
-                () = holder.shutdown() => {}
+        let told = tokio::time::timeout(Holder::SHUTDOWN_GRACE, holder.told());
+        let is_told = tokio::select! {
+            biased;
+            () = abandoned.happens(), if end.outcome == Outcome::Accept => {
+                output::complain("interrupted after the answer had come; it is not used");
+                return Ok(ExitCode::from(status::CANCEL));
             }
-        } else {
+            told = told => told.is_ok(),
+        };
+        let report = || report(&end, arguments.json).context("the answer cannot be written to stdout");
+        if is_told {
             holder.shutdown().await;
+            report()?;
+        } else {
+            let reported = report();
+            if end.by.is_some() {
+                give_receipt(holder.told(), abandoned.interrupted()).await;
+            }
+            reported?;
         }
-        report(&end, arguments.json).context("the answer cannot be written to stdout")?;
         explain(&question, &end);
         Ok(ExitCode::from(question.status(&end)))
     })
+}
+
+/// Waits for an inbox that went away between its answer and our receipt for it; without the receipt it would show the
+/// answer as on its way for a day. The answer has been printed, and stands whatever becomes of this.
+async fn give_receipt(told: impl Future<Output = ()>, interrupted: impl Future<Output = ()>) {
+    let patience = duration::format(RECEIPT);
+    output::complain(&format!(
+        "the answer is here, but the inbox went away before it heard that it counts; waiting up to {patience} for it \
+         to come back. Ctrl-C ends the wait and changes nothing about the answer"
+    ));
+    let is_told = tokio::select! {
+        biased;
+        told = tokio::time::timeout(RECEIPT, told) => told.is_ok(),
+        () = interrupted => false,
+    };
+    output::complain(if is_told {
+        "the inbox is back and has heard it"
+    } else {
+        "the inbox did not come back; it will show the answer as sent, without how it ended"
+    });
 }
 
 /// Puts a question and waits for its end. `abandoned` completes when nobody wants the answer any more: then the
@@ -188,34 +219,55 @@ fn explain(question: &ScriptQuestion, end: &End) {
 }
 
 /// Whether anybody still wants the answer.
-struct Abandoned(watch::Receiver<bool>);
+struct Abandoned {
+    by_signal: watch::Receiver<bool>,
+    by_reader: watch::Receiver<bool>,
+}
 
 impl Abandoned {
     /// Watches for a signal, and for the end of whoever reads our stdout.
     fn watch() -> anyhow::Result<Self> {
-        let (sender, receiver) = watch::channel(false);
         let shutdown = signals::shutdown()?;
         let hangup = signals::hangup()?;
-        tokio::spawn(async move {
+        let by_signal = once(async move {
             tokio::select! {
                 () = shutdown => {}
                 () = hangup => {}
-                () = reader_gone() => {}
             }
-            sender.send_replace(true);
-            // What was watched stays watched: a second signal is heard, and nobody takes the end for a loss.
-            std::future::pending::<()>().await;
         });
-        Ok(Self(receiver))
+        Ok(Self { by_signal, by_reader: once(reader_gone()) })
     }
 
     /// Completes once nobody wants the answer any more.
     async fn happens(&self) {
-        let mut happened = self.0.clone();
-        // Without its watcher nothing can happen any more.
-        if happened.wait_for(|happened| *happened).await.is_err() {
-            std::future::pending::<()>().await;
+        tokio::select! {
+            () = happened(&self.by_signal) => {}
+            () = happened(&self.by_reader) => {}
         }
+    }
+
+    /// Completes with the first signal; a reader may go once it has read.
+    async fn interrupted(&self) {
+        happened(&self.by_signal).await;
+    }
+}
+
+/// Remembers that something has happened.
+fn once(event: impl Future<Output = ()> + Send + 'static) -> watch::Receiver<bool> {
+    let (sender, receiver) = watch::channel(false);
+    tokio::spawn(async move {
+        event.await;
+        sender.send_replace(true);
+        // Nobody takes the end of this task for a loss.
+        std::future::pending::<()>().await;
+    });
+    receiver
+}
+
+async fn happened(event: &watch::Receiver<bool>) {
+    // Without its watcher nothing can happen any more.
+    if event.clone().wait_for(|happened| *happened).await.is_err() {
+        std::future::pending::<()>().await;
     }
 }
 
@@ -244,5 +296,26 @@ async fn reader_gone() {
     match gone.await {
         Ok(()) => tracing::info!("whoever reads stdout has gone; the question is taken back"),
         Err(_) => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+
+    use tokio::time::{Instant, sleep};
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn the_wait_for_a_receipt_ends_with_it_with_a_signal_or_after_thirty_seconds() {
+        let start = Instant::now();
+        let seconds = |n| sleep(Duration::from_secs(n));
+        give_receipt(seconds(7), pending()).await;
+        assert_eq!(start.elapsed().as_secs(), 7);
+        give_receipt(pending(), seconds(3)).await;
+        assert_eq!(start.elapsed().as_secs(), 10);
+        give_receipt(pending(), pending()).await;
+        assert_eq!(start.elapsed().as_secs(), 40);
     }
 }
