@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use handraise_transport::clock::ManualClock;
+use handraise_transport::clock::{Clock as _, ManualClock};
 use http::{Method, Request, StatusCode};
 use http_body_util::Full;
 use hyper::body::Incoming;
@@ -158,7 +158,8 @@ async fn s34_every_route_says_to_everybody_what_the_table_says() {
     let path = format!("/tokens/{}", revoked["id"].as_str().unwrap());
     let gone = rig.call(Method::DELETE, &path, &rig.file.admin_token, None).await;
     assert_eq!(gone.status, StatusCode::NO_CONTENT);
-    let brief = json!({"scope": "admin", "name": "expired", "expires": "1m"});
+    let soon = clock.wall() + jiff::SignedDuration::from_secs(60);
+    let brief = json!({"scope": "admin", "name": "expired", "expires": soon.to_string()});
     let expired = rig.post("/tokens", brief).await.json();
     for made in [&revoked, &expired] {
         tokens.push(made["token"].as_str().unwrap().to_owned());
