@@ -181,18 +181,18 @@ impl Connection {
         self.queued_bytes.fetch_sub(outgoing.text.len(), Ordering::Relaxed);
     }
 
-    /// A response came in.
-    pub(crate) fn answered(&self, id: &str, reply: Reply) {
+    /// A response came in. Says whether there was a request of that id on this connection without a response yet.
+    pub(crate) fn answered(&self, id: &str, reply: Reply) -> bool {
         let waiting = id.parse().ok().and_then(|id: u64| lock(&self.waiting).remove(&id));
-        if let Some(Waiting { answer, submission }) = waiting {
-            if let Some(submission) = submission
-                && let Some(came) = lock(&self.forwarding).get_mut(&submission)
-            {
-                *came = true;
-            }
-            // Whoever asked may have given up.
-            let _ = answer.send(reply);
+        let Some(Waiting { answer, submission }) = waiting else { return false };
+        if let Some(submission) = submission
+            && let Some(came) = lock(&self.forwarding).get_mut(&submission)
+        {
+            *came = true;
         }
+        // Whoever asked may have given up.
+        let _ = answer.send(reply);
+        true
     }
 
     /// The writer has stopped: nobody will be answered any more.

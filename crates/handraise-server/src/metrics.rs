@@ -26,10 +26,11 @@ pub(crate) enum Refused {
     NotOwner,
     ContentChanged,
     StaleEpoch,
+    StrayResponses,
 }
 
 impl Refused {
-    const ALL: [Self; 15] = [
+    const ALL: [Self; 16] = [
         Self::Connections,
         Self::Strangers,
         Self::TokenConnections,
@@ -45,6 +46,7 @@ impl Refused {
         Self::NotOwner,
         Self::ContentChanged,
         Self::StaleEpoch,
+        Self::StrayResponses,
     ];
 
     const fn word(self) -> &'static str {
@@ -64,6 +66,7 @@ impl Refused {
             Self::NotOwner => "not_owner",
             Self::ContentChanged => "content_changed",
             Self::StaleEpoch => "stale_epoch",
+            Self::StrayResponses => "stray_responses",
         }
     }
 }

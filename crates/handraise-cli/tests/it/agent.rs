@@ -1,8 +1,10 @@
 //! `handraise agent`: capabilities, exit statuses, what it needs to start.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
-use crate::support::{Agent, Home, Up, stderr, wait_for};
+use crate::support::{Agent, Home, Up, binary, stderr, tree, wait_for};
 
 /// What clients of handraise announce without the feature, byte for byte (AC-02).
 const BASELINE: &str =
@@ -152,7 +154,7 @@ fn s7_an_agent_sees_none_of_our_settings() {
     let home = Home::new();
     let _up = Up::start(&home);
     let seen = home.path().join("environment");
-    let script = format!("env > {}; exec {} fake-agent", seen.display(), crate::support::binary());
+    let script = format!("env > {}; exec {} fake-agent", seen.display(), binary());
     let output = home
         .handraise(&["agent", "--prompt", "echo x", "--", "sh", "-c", &script])
         .env("HANDRAISE_LOG", "warn")
@@ -170,4 +172,81 @@ fn s7_an_agent_sees_none_of_our_settings() {
     for hidden in ["HANDRAISE_", "MCP_CONFIRM_", "DATABASE_URL"] {
         assert!(!seen.contains(hidden), "{hidden}: {seen}");
     }
+}
+
+#[test]
+fn s7_an_agent_inherits_no_secret() {
+    const CANARY: &str = "canary-3c1e";
+    let home = Home::new();
+    let up = Up::start(&home);
+    let seen = home.path().join("seen");
+    // Its environment and arguments, and those of what stands above it.
+    let script = format!(
+        "exec 9>{0}; cat /proc/$$/environ /proc/$$/cmdline /proc/$PPID/cmdline >&9; exec 9>&-; \
+         exec {1} fake-agent",
+        seen.display(),
+        binary()
+    );
+    let mut command = home.handraise(&["agent", "--prompt", "echo x", "--", "sh", "-c", &script]);
+    let secret_names = [
+        "HANDRAISE_STATE_SECRET",
+        "HANDRAISE_DATABASE_URL",
+        "DATABASE_URL",
+        "PG_DATABASE_URL",
+        "MCP_CONFIRM_SECRET",
+        "MCP_HOST_CONFIRM_SECRET",
+        "KANDEV_ANYTHING",
+        "AUTOMOBILE_ELICITATION",
+    ];
+    for name in secret_names {
+        command.env(name, CANARY);
+    }
+    // Settings that are read have values that they may have.
+    command.env("AUTOMOBILE_ELICITATION", "on").env_remove("HANDRAISE_DATABASE_URL");
+    command.env("HANDRAISE_STATE_SECRET", format!("{CANARY}-{CANARY}-{CANARY}-{CANARY}"));
+    command.env("BY_VALUE", format!("postgres://user:{CANARY}@host/db"));
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    let seen_text = String::from_utf8_lossy(&std::fs::read(&seen).unwrap()).into_owned();
+    assert!(seen_text.contains("HOME=") && seen_text.contains("supervise"), "{seen_text}");
+    let file: Value =
+        serde_json::from_str(&std::fs::read_to_string(home.data_dir().join("inbox.json")).unwrap()).unwrap();
+    let tokens = ["holder_token", "admin_token"].map(|key| file[key].as_str().unwrap().to_owned());
+    for secret in tokens.iter().map(String::as_str).chain([CANARY, &up.secret, &up.operator]) {
+        assert!(!seen_text.contains(secret), "{secret}: {seen_text}");
+    }
+    for name in secret_names {
+        assert!(!seen_text.contains(name), "{name}: {seen_text}");
+    }
+}
+
+#[test]
+fn s7_an_agent_inherits_no_descriptor_of_ours() {
+    let home = Home::new();
+    let up = Up::start(&home);
+    let agent = Agent::prompt(&home, "single");
+    up.wait_for_ask();
+    let links = |process: u32| -> BTreeMap<String, String> {
+        let open = std::fs::read_dir(format!("/proc/{process}/fd")).unwrap().map_while(Result::ok);
+        open.filter_map(|fd| {
+            let link = std::fs::read_link(fd.path()).ok()?.display().to_string();
+            Some((fd.file_name().to_string_lossy().into_owned(), link))
+        })
+        .collect()
+    };
+    let command =
+        |process: u32| std::fs::read_to_string(format!("/proc/{process}/cmdline")).unwrap_or_default();
+    let process = tree(agent.child.id()).into_iter().find(|process| {
+        let command = command(*process);
+        command.contains("fake-agent") && !command.contains("supervise")
+    });
+    // Its record is its own; what whoever started us has left open is theirs to close.
+    let inherited: Vec<String> = links(std::process::id()).into_values().collect();
+    let ours: Vec<(String, String)> = links(process.unwrap())
+        .into_iter()
+        .filter(|(fd, link)| {
+            fd.parse::<u32>().unwrap() > 2 && !link.contains("/record-") && !inherited.contains(link)
+        })
+        .collect();
+    assert_eq!(ours, []);
 }

@@ -8,9 +8,7 @@ use std::{
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::support::{
-    Collected, Home, Pass, Relay, Up, binary, kill, pick, say, send, skip, tree, wait_for,
-};
+use crate::support::{Collected, Home, Pass, Relay, Up, binary, kill, pick, say, send, skip, tree, wait_for};
 
 /// The script of the matrix: the rest must run on yes alone.
 const DEPLOY: &str = "\"$HANDRAISE\" ask 'Deploy?' --choice yes --choice no $OPTIONS && echo deploying";

@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 
-use crate::support::{Home, stderr};
+use crate::support::{Home, binary, stderr};
 
 /// A setting that no command survives, to see whether a file is read.
 const HOSTILE: &str = "listen = 'read!'\n";
@@ -17,6 +17,42 @@ fn s2_a_config_file_in_the_working_directory_is_never_read() {
     // Not even where a relative XDG directory would put it.
     let output = home.handraise(&["doctor"]).env("XDG_CONFIG_HOME", ".").output().unwrap();
     assert!(output.status.success(), "{}", stderr(&output));
+}
+
+#[test]
+fn s2_no_command_reads_what_a_cloned_repository_brings() {
+    let home = Home::new();
+    let reads_what_is_ours = |arguments: &[&str], expected: bool| {
+        let output = home.run(arguments);
+        assert_eq!(stderr(&output).contains("'listen' in "), expected, "{arguments:?}: {}", stderr(&output));
+    };
+    let agent =
+        [&["agent", "--inbox", "none", "--prompt", "echo x", "--"], &[binary(), "fake-agent"][..]].concat();
+    let commands: [&[&str]; 7] = [
+        &["doctor"],
+        &agent,
+        &["ask", "Deploy?", "--choice", "yes"],
+        &["mcp", "--", "true"],
+        &["inbox", "list"],
+        &["token", "list"],
+        // Ends at once, because this is no directory.
+        &["up", "--no-open", "--data-dir", "/dev/null/data"],
+    ];
+    for name in
+        ["handraise.toml", ".handraise.toml", ".config/handraise/handraise.toml", ".handraise/handraise.toml"]
+    {
+        let path = home.work().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, HOSTILE).unwrap();
+    }
+    for command in commands {
+        reads_what_is_ours(command, false);
+    }
+    // Where it is ours, every one of them reads it.
+    home.write_config(HOSTILE);
+    for command in commands {
+        reads_what_is_ours(command, true);
+    }
 }
 
 #[test]

@@ -26,7 +26,7 @@ fn an_inbox_is_ready_when_it_has_printed_its_link() {
 }
 
 #[test]
-fn secrets_are_in_no_log_and_no_argument() {
+fn s11_s33_secrets_are_in_no_log_and_no_argument() {
     let home = Home::new();
     let up = Up::start_with(&home, &["--log", "trace"], &[]);
     up.get("/asks");

@@ -1,10 +1,13 @@
-//! Who may reach a running inbox, and what ends when they may no longer (S1, S34, S41).
+//! Who may reach a running inbox, and what ends when they may no longer (S1, S11, S34, S41).
 
-use std::time::Duration;
+use std::{os::unix::fs::PermissionsExt as _, process::Stdio, time::Duration};
 
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use serde_json::json;
 
-use crate::support::{Agent, Events, Home, Up, call, request, wait_for, wait_within};
+use crate::support::{
+    Agent, Collected, Ending, Events, Home, Up, call, request, wait_for, wait_for_link, wait_within,
+};
 
 /// How soon a stream ends after its token has (S34).
 const SOON: Duration = Duration::from_secs(1);
@@ -121,4 +124,67 @@ fn s34_what_a_token_opened_ends_within_a_second_of_the_token() {
     wait_within("end of the stream", 3 * SOON, || stream.has_ended().then_some(()));
     assert_eq!(status(&brief), 401);
     assert!(!kept.has_ended(), "nobody else's stream has ended");
+}
+
+/// Starts `handraise up` as from a desktop's terminal, with a browser of the test's own.
+fn up_with_browser(home: &Home, browser: &str) -> (Ending, Collected, Collected) {
+    let programs = home.path().join("bin");
+    std::fs::create_dir(&programs).unwrap();
+    std::fs::write(programs.join("xdg-open"), browser).unwrap();
+    std::fs::set_permissions(programs.join("xdg-open"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&master).unwrap();
+    unlockpt(&master).unwrap();
+    let name = ptsname(&master, Vec::new()).unwrap();
+    let line = std::fs::File::options().read(true).write(true).open(name.to_str().unwrap()).unwrap();
+    let mut child = home
+        .handraise(&["up", "--listen", "127.0.0.1:0", "--log", "trace"])
+        .env("PATH", format!("{}:/usr/bin:/bin", programs.display()))
+        .env("DISPLAY", ":0")
+        .stdout(Stdio::piped())
+        .stderr(line)
+        .spawn()
+        .unwrap();
+    let printed = Collected::from(child.stdout.take().unwrap());
+    let log = Collected::from(std::fs::File::from(master));
+    (Ending(child), printed, log)
+}
+
+#[test]
+fn s11_the_sign_in_secret_is_good_once_by_post_and_is_in_no_argument_and_no_log() {
+    let home = Home::new();
+    let seen = home.path().join("seen");
+    let browser = format!(
+        "#!/bin/sh\n{{ tr '\\0' ' ' </proc/$$/cmdline; echo; stat -c %a \"$1\"; cat \"$1\"; }} >{0}.part; mv {0}.part {0}\n",
+        seen.display()
+    );
+    let (mut up, printed, log) = up_with_browser(&home, &browser);
+    let (url, secret) = wait_for_link(&printed, &mut up.0, &log);
+    let seen = wait_for("the browser", || std::fs::read_to_string(&seen).ok());
+    let mut lines = seen.splitn(3, '\n');
+    let (arguments, mode, page) = (lines.next().unwrap(), lines.next().unwrap(), lines.next().unwrap());
+    assert!(arguments.ends_with("/sign-in.html ") && !arguments.contains(&secret), "{arguments}");
+    assert_eq!(mode, "600");
+    assert!(page.contains(&format!("{url}/#sign-in={secret}")), "{page}");
+
+    // Whoever follows a link, or is made to, signs nobody in and uses nothing up.
+    for path in ["/?sign-in=", "/sign-in/", "/login?secret=", "/api/v1/login?secret=", "/api/v1/login/"] {
+        for method in ["GET", "HEAD"] {
+            let answer = request(&url, method, &format!("{path}{secret}"), &[]);
+            assert!(!answer.text.contains("\"token\"") && !answer.text.contains(&secret), "{method} {path}");
+            assert_eq!(answer.header("set-cookie"), "", "{method} {path}");
+        }
+    }
+    let login = || call(&url, "POST", "/api/v1/login", None, Some(&json!({"secret": secret})));
+    let first = login();
+    assert_eq!(first.status, 200, "{}", first.body);
+    let token = first.body["token"].as_str().unwrap();
+    assert_eq!(call(&url, "GET", "/api/v1/asks", Some(token), None).status, 200);
+    assert_eq!(login().status, 401, "once");
+
+    wait_for("the log", || log.text().contains("a page signed in").then_some(()));
+    let arguments = std::fs::read_to_string(format!("/proc/{}/cmdline", up.0.id())).unwrap();
+    for text in [&log.text(), &arguments] {
+        assert!(!text.contains(&secret) && !text.contains(token), "{text}");
+    }
 }

@@ -104,7 +104,10 @@ impl<'a> Talk<'a> {
     async fn take(&mut self, frame: Frame) -> Result<(), End> {
         if frame.kind == FrameKind::Response {
             let Frame { id, payload, error, .. } = frame;
-            self.connection.answered(id.as_deref().unwrap_or_default(), Reply { payload, error });
+            if !self.connection.answered(id.as_deref().unwrap_or_default(), Reply { payload, error }) {
+                self.app.metrics.refused(Refused::StrayResponses);
+                self.audit("a holder answers what it was not asked");
+            }
             return Ok(());
         }
         // Everything that an instance says is taken up one after the other, and only while it is the one (S9).
@@ -112,6 +115,7 @@ impl<'a> Talk<'a> {
         let order = slot.order.lock().await;
         if !slot.is_current(self.connection) {
             self.app.metrics.refused(Refused::StaleEpoch);
+            self.audit("an earlier connection of a holder still speaks; it is closed");
             return Err(End::Closed);
         }
         let outcome = match frame.action.as_str() {
@@ -356,6 +360,16 @@ impl<'a> Talk<'a> {
             "a holder spoke of something that is another's"
         );
         refusal(ErrorCode::NotOwner, format!("{what} belongs to another holder")).into()
+    }
+
+    /// Leaves a trace of what a holder may not say (S9).
+    fn audit(&self, what: &'static str) {
+        tracing::warn!(
+            holder.instance = self.connection.instance,
+            holder.token = self.connection.grant.token.name,
+            holder.epoch = self.connection.epoch,
+            "{what}"
+        );
     }
 
     async fn settled(&mut self, frame: &Frame) -> Result<(), Said> {

@@ -9,6 +9,8 @@ mod bounds;
 #[cfg(test)]
 mod contract;
 #[cfg(test)]
+mod forged;
+#[cfg(test)]
 mod holders;
 #[cfg(test)]
 mod live;
