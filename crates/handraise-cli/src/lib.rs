@@ -10,6 +10,7 @@ mod arguments;
 mod browser;
 mod commands;
 mod config_file;
+mod confirm;
 mod holding;
 mod inbox;
 mod live;

@@ -22,6 +22,6 @@ mod value;
 pub use environment::Environment;
 pub use error::ConfigError;
 pub use file::ConfigFile;
-pub use lists::{AgentEntry, McpServerEntry, RefusalEntry};
-pub use settings::{Flags, LogFormat, Origin, QuestionOrder, Settings, Sourced, load};
+pub use lists::{AgentEntry, ConfirmEntry, McpServerEntry, PreviewEntry, RefusalEntry, Require, Who};
+pub use settings::{ConfirmVariables, Flags, LogFormat, Origin, QuestionOrder, Settings, Sourced, load};
 pub use value::Secret;

@@ -1,4 +1,6 @@
-//! The lists of the config file: `[[agent]]`, `[[mcp_server]]` and `[[refusal]]`.
+//! The lists of the config file: `[[agent]]`, `[[mcp_server]]`, `[[refusal]]` and `[[confirm]]`.
+
+mod confirm;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -13,8 +15,11 @@ use crate::{
     value::{Secret, absolute, strings},
 };
 
+pub(crate) use confirm::confirms;
+pub use confirm::{ConfirmEntry, PreviewEntry, Require, Who};
+
 /// The lists that a config file may have.
-pub(crate) const NAMES: &[&str] = &["agent", "mcp_server", "refusal"];
+pub(crate) const NAMES: &[&str] = &["agent", "confirm", "mcp_server", "refusal"];
 
 /// `[[agent]]`: an agent that `handraise up` starts itself.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -55,6 +55,16 @@ candidates_tool = { name = "listTables", candidates_at = ["/tables"] }  # option
 [[refusal]]
 name = "ambiguous_device_target"    # built in
 enabled = false
+
+[[confirm]]                     # tools whose calls run only once they were confirmed (docs/confirm.md)
+tools = ["*_delete", "gmail_send"]  # names with * and ?; or: annotations = "destructive"
+except = ["cache_delete"]       # optional: tools that the table leaves out
+action = "Send e-mail"          # optional: what is to be confirmed
+account = "/account"            # optional: JSON pointers into the call's arguments
+target = "/draftId"
+preview = { tool = "gmail_get_draft", arguments = { id = "/draftId" }, revision = "/etag" }  # optional; trusted = true
+require = "any"                 # any or human
+who = "operator"                # operator, caller or not-the-caller
 ```
 "#;
 
@@ -116,5 +126,6 @@ mod tests {
         let settings = crate::load(&crate::Flags::default(), &environment, Some(&file)).unwrap();
         assert_eq!((settings.agents.len(), settings.mcp_servers.len()), (1, 2));
         assert_eq!(settings.refusals.len(), 2);
+        assert_eq!(settings.confirms.len(), 1);
     }
 }

@@ -224,6 +224,26 @@ pub const OTHER_VARIABLES: &[(&str, &str)] = &[
     ("HANDRAISE_CONFIG", "The config file; `--config` wins."),
     ("XDG_CONFIG_HOME", "Where the config file is looked for when none is named; `~/.config` otherwise."),
     ("XDG_DATA_HOME", "Where the data directory is made when none is named; `~/.local/share` otherwise."),
+    (
+        "MCP_CONFIRM_MODE",
+        "What a confirm token is good for: `ask-user` (default: the model shows the preview and asks), `auto` (it may use the token itself), `refuse` (there are none). Anything else is `refuse`.",
+    ),
+    (
+        "MCP_CONFIRM_ELICITATION",
+        "`off`: guarded calls are not asked about with a form, also where the client takes forms. Default `on`.",
+    ),
+    (
+        "MCP_CONFIRM_TTL_SECONDS",
+        "How long a confirm token lives; default 600. What is no such number gives no tokens.",
+    ),
+    (
+        "MCP_CONFIRM_SECRET, MCP_HOST_CONFIRM_SECRET",
+        "Signs confirm tokens, at least 32 characters; the second only with an absolute `MCP_DATA_DIR`. Otherwise random bytes of the process do.",
+    ),
+    (
+        "MCP_DATA_DIR",
+        "Where programs that share a secret keep spent confirmations (`.mcp-confirm/spent`); otherwise in the data directory (`confirm/spent`).",
+    ),
     ("DISPLAY, WAYLAND_DISPLAY", "Whether a browser can be opened."),
 ];
 

@@ -13,7 +13,7 @@ use crate::{
     environment::Environment,
     error::ConfigError,
     file::{ConfigFile, closest},
-    lists::{self, AgentEntry, McpServerEntry, RefusalEntry},
+    lists::{self, AgentEntry, ConfirmEntry, McpServerEntry, RefusalEntry},
     registry::{self, Default, Kind, OTHER_VARIABLES, SETTINGS, Setting},
     value::{Raw, Secret},
 };
@@ -123,6 +123,41 @@ pub struct Shares {
     pub token_event_streams: u32,
 }
 
+/// What the environment says about confirmations, under the names of the programs that share it. As it was written: what
+/// cannot be read fails closed, with a warning, and is no error.
+#[derive(Debug, Clone, Default)]
+pub struct ConfirmVariables {
+    /// What a token is good for.
+    pub mode: Option<String>,
+    /// Whether callers that take forms are asked with one.
+    pub elicitation: Option<String>,
+    /// How long tokens live, in seconds.
+    pub ttl: Option<String>,
+    /// What signs them.
+    pub secret: Option<Secret>,
+    /// What signs them otherwise, where there is a shared folder.
+    pub host_secret: Option<Secret>,
+    /// The shared folder.
+    pub data_dir: Option<String>,
+    /// The same, where it is an absolute path.
+    pub shared_dir: Option<PathBuf>,
+}
+
+impl ConfirmVariables {
+    fn of(environment: &Environment) -> Self {
+        let text = |name| environment.get(name).map(|value| value.to_string_lossy().into_owned());
+        Self {
+            mode: text("MCP_CONFIRM_MODE"),
+            elicitation: text("MCP_CONFIRM_ELICITATION"),
+            ttl: text("MCP_CONFIRM_TTL_SECONDS"),
+            secret: text("MCP_CONFIRM_SECRET").map(Secret::new),
+            host_secret: text("MCP_HOST_CONFIRM_SECRET").map(Secret::new),
+            data_dir: text("MCP_DATA_DIR"),
+            shared_dir: environment.absolute_path("MCP_DATA_DIR"),
+        }
+    }
+}
+
 /// Every setting, judged.
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -178,6 +213,10 @@ pub struct Settings {
     pub in_flight: u64,
     /// The refusals that become questions, besides the built-in one.
     pub refusals: Vec<RefusalEntry>,
+    /// The tools whose calls wait for a confirmation.
+    pub confirms: Vec<ConfirmEntry>,
+    /// What the environment says about confirmations.
+    pub confirm_variables: ConfirmVariables,
     /// The agents that `up` starts.
     pub agents: Vec<AgentEntry>,
     /// The MCP servers that agents are told of.
@@ -260,6 +299,8 @@ pub fn load(
         max_frame: usize::try_from(reader.integer(&registry::MAX_FRAME)?).unwrap_or(usize::MAX),
         in_flight: reader.integer(&registry::IN_FLIGHT)?,
         refusals: file.map(lists::refusals).transpose()?.unwrap_or_default(),
+        confirms: file.map(lists::confirms).transpose()?.unwrap_or_default(),
+        confirm_variables: ConfirmVariables::of(environment),
         limits: Limits {
             open_asks: count(&registry::OPEN_ASKS)?,
             open_bytes: reader.integer(&registry::OPEN_BYTES)?,

@@ -50,6 +50,7 @@ pub(crate) fn run(shared: &Arc<Shared>, stdin: impl AsFd, max_frame: usize) {
     let mut state = shared.lock();
     state.envelope.client_closed(now(), &mut reading.out);
     shared.carry_out(state, &mut reading.out);
+    shared.wait_for_guarded();
     let mut pen = outlet.pen();
     let _ = shared.drain(Side::Upstream, &mut pen, &mut reading.batch);
     pen.close();

@@ -11,6 +11,7 @@
 //! - `client`: reads our stdin and writes to the server;
 //! - `server`: reads the server's stdout and writes to our stdout;
 //! - `log`: reads the server's stderr;
+//! - `spender`: asks the store of spent nonces, where calls are guarded, so that no other thread waits for a disk;
 //! - the main thread keeps time, takes signals, waits for the server's end, and decides when all is over;
 //! - a courier per direction, started with the first frame that a thread sends against its own direction.
 //!
@@ -25,6 +26,7 @@ mod overlong;
 mod run;
 mod server;
 mod shared;
+mod spender;
 mod start;
 mod stderr;
 mod wake;
@@ -32,6 +34,7 @@ mod wake;
 use std::{ffi::OsString, fmt::Write as _, os::unix::ffi::OsStrExt as _, path::PathBuf, sync::Arc};
 
 use handraise_mcp::{envelope::Process, record::Recorder};
+use handraise_spent::Store;
 use handraise_transport::spawn::Supervisor;
 
 use sha2::{Digest as _, Sha256};
@@ -57,6 +60,8 @@ pub struct GatewaySettings {
     pub reload: Box<dyn Fn() -> Result<bool, String>>,
     /// Takes the records.
     pub recorder: Box<dyn Recorder + Send>,
+    /// Keeps what has confirmed a call, where calls are guarded.
+    pub spent: Option<Store>,
 }
 
 /// What states say that they are about (S22): a server's command, wherever and whenever it runs. A digest, because

@@ -24,7 +24,7 @@ use crate::{
     outlet::{Outlet, holds_unread},
     server,
     shared::{Shared, Side, now},
-    start, stderr,
+    spender, start, stderr,
     wake::{Wakeups, Woken},
 };
 
@@ -44,10 +44,15 @@ pub fn run(settings: GatewaySettings) -> Result<u8, GatewayError> {
     spawn::become_subreaper().map_err(GatewayError::Prepare)?;
     let server = start::start(&settings)?;
     let (stdin, stdout) = (own(io::stdin())?, own(io::stdout())?);
-    let GatewaySettings { process, max_frame, reload, recorder, .. } = settings;
+    let GatewaySettings { process, max_frame, reload, recorder, spent, .. } = settings;
     let envelope = Envelope::new(Arc::clone(&process), ids::random()?);
     let (to_client, to_upstream) = (Outlet::new(stdout), Outlet::new(server.stdin));
-    let shared = Arc::new(Shared::new(envelope, process, to_client, to_upstream, waker, recorder));
+    let (spender, questions) = channel();
+    let shared = Arc::new(Shared::new(envelope, process, to_client, to_upstream, waker, recorder, spender));
+    if let Some(store) = spent {
+        let shared = Arc::clone(&shared);
+        start_thread("spender", move || spender::run(&shared, store, &questions))?;
+    }
 
     let (client_shared, server_shared) = (Arc::clone(&shared), Arc::clone(&shared));
     let (from_server, complaints) = (server.stdout, server.stderr);

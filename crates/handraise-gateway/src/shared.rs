@@ -1,14 +1,14 @@
 //! What the threads share: the envelope, what waits to be sent, and how far each direction has come.
 
 use std::{
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, atomic::AtomicBool},
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, atomic::AtomicBool, mpsc::Sender},
     thread,
 };
 
 use handraise_core::Moment;
 use handraise_mcp::{
     Now,
-    envelope::{Caller, Envelope, Out, Process},
+    envelope::{Caller, Envelope, Out, Process, Spend},
     record::Recorder,
 };
 use handraise_transport::clock::{Clock as _, SystemClock};
@@ -41,6 +41,8 @@ pub(crate) struct Shared {
     /// The server's thread waits for the server, and not for the client.
     pub(crate) upstream_is_silent: AtomicBool,
     recorder: Mutex<Box<dyn Recorder + Send>>,
+    /// To the thread that asks the store of spent nonces.
+    spender: Sender<Spend>,
 }
 
 /// What is decided under one lock.
@@ -49,6 +51,8 @@ pub(crate) struct State {
     for_client: Backlog,
     for_upstream: Backlog,
     pub(crate) progress: Progress,
+    /// The client has ended, and the server is kept open for guarded calls.
+    lasts_for_guarded: bool,
     /// Until when the main thread sleeps.
     pub(crate) sleeps_until: Option<Moment>,
 }
@@ -84,12 +88,14 @@ impl Shared {
         to_upstream: Outlet,
         waker: Waker,
         recorder: Box<dyn Recorder + Send>,
+        spender: Sender<Spend>,
     ) -> Self {
         let state = State {
             envelope,
             for_client: Backlog::default(),
             for_upstream: Backlog::default(),
             progress: Progress::default(),
+            lasts_for_guarded: false,
             sleeps_until: None,
         };
         // One client, by its pipe: there is nobody else whom a state could belong to.
@@ -104,6 +110,7 @@ impl Shared {
             waker,
             upstream_is_silent: AtomicBool::new(false),
             recorder: Mutex::new(recorder),
+            spender,
         }
     }
 
@@ -145,11 +152,16 @@ impl Shared {
             // Once is enough, until it has looked.
             state.sleeps_until = deadline;
         }
+        let is_awaited = state.lasts_for_guarded && state.envelope.guarded_calls() == 0;
         drop(state);
         if wakes {
             self.waker.wake();
         }
-        if carried.queued {
+        for spend in &carried.spends {
+            // Without the thread nothing is said, and nothing runs: the envelope waits for so long only.
+            let _ = self.spender.send(*spend);
+        }
+        if carried.queued || is_awaited {
             self.moved.notify_all();
         }
         for (side, _) in starts.into_iter().filter(|(_, starts)| *starts) {
@@ -224,6 +236,15 @@ impl Shared {
         }
     }
 
+    /// Waits until no guarded call needs the server any more. Each of them has a time limit of its own.
+    pub(crate) fn wait_for_guarded(&self) {
+        let mut state = self.lock();
+        state.lasts_for_guarded = true;
+        while state.envelope.guarded_calls() > 0 && !state.progress.client_gone {
+            state = self.moved.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
     /// Whether everything that is queued for the client has been written.
     pub(crate) fn is_drained(&self) -> bool {
         self.lock().backlog(Side::Client).len() == 0
@@ -243,6 +264,7 @@ pub(crate) struct Carried {
     /// Something was queued for a direction that is not the caller's.
     pub(crate) queued: bool,
     records: Vec<handraise_mcp::record::Record>,
+    spends: Vec<Spend>,
 }
 
 impl State {
@@ -271,6 +293,10 @@ impl State {
                 Out::ToUpstream(frame) => (Side::Upstream, frame),
                 Out::Record(record) => {
                     carried.records.push(record);
+                    continue;
+                }
+                Out::Spend(spend) => {
+                    carried.spends.push(spend);
                     continue;
                 }
             };

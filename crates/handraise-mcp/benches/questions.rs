@@ -55,6 +55,7 @@ fn state() -> RefusalState {
         expiry: Expiry::from_now(NOW, CLOCK),
         nonce: [9; 16],
         upstream_state: None,
+        approval: None,
     }
 }
 

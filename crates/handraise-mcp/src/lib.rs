@@ -11,7 +11,7 @@
 //! - [`question`]: those candidates as a question to the client, and the client's answer.
 //! - [`canonical`]: the canonical text of arguments, for what is bound to a call.
 //! - [`seal`]: states that travel through the client and come back.
-//! - [`confirm`]: the pure part of confirming a guarded call.
+//! - [`confirm`]: which calls are guarded, and what confirms them.
 //! - [`memory`]: what was declined on a connection.
 //! - [`record`]: one line for every rail that was tried.
 
@@ -31,6 +31,6 @@ pub mod seal;
 mod now;
 mod visible;
 
-pub use envelope::{Caller, Envelope, EnvelopeConfig, Limits, Out, Process, Reached, Route};
+pub use envelope::{Caller, Envelope, EnvelopeConfig, Limits, Out, Process, Reached, Route, Spend};
 pub use frame::{ClientFrame, Id, Malformed, NoFrame, Problem, RequestId, ServerFrame};
 pub use now::Now;

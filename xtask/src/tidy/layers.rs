@@ -17,6 +17,7 @@ const PLACES: &[Place] = &[
     Place { name: "handraise-acp", layer: 1, may_use: &["handraise-core", "handraise-api"] },
     Place { name: "handraise-mcp", layer: 1, may_use: &["handraise-core"] },
     Place { name: "handraise-transport", layer: 2, may_use: &[] },
+    Place { name: "handraise-spent", layer: 2, may_use: &[] },
     Place { name: "handraise-store", layer: 2, may_use: &["handraise-core", "handraise-api"] },
     Place {
         name: "handraise-holder",
@@ -44,12 +45,12 @@ const PLACES: &[Place] = &[
     Place {
         name: "handraise-gateway",
         layer: 3,
-        may_use: &["handraise-core", "handraise-mcp", "handraise-transport"],
+        may_use: &["handraise-core", "handraise-mcp", "handraise-spent", "handraise-transport"],
     },
     Place {
         name: "handraise-http",
         layer: 3,
-        may_use: &["handraise-core", "handraise-mcp", "handraise-transport"],
+        may_use: &["handraise-core", "handraise-mcp", "handraise-spent", "handraise-transport"],
     },
     Place {
         name: "handraise-cli",
@@ -59,6 +60,7 @@ const PLACES: &[Place] = &[
             "handraise-api",
             "handraise-config",
             "handraise-transport",
+            "handraise-spent",
             "handraise-store",
             "handraise-holder",
             "handraise-acp",

@@ -6,6 +6,7 @@ use anyhow::Context as _;
 use handraise_config::{Environment, Flags, RefusalEntry, Settings};
 use handraise_gateway::{GatewayError, GatewaySettings};
 use handraise_mcp::{
+    confirm::ConfirmConfig,
     envelope::{EnvelopeConfig, Limits, Process},
     record::{Record, Recorder},
     refusal::{Entry, Rule, RuleSource, Rules},
@@ -17,7 +18,7 @@ use handraise_transport::{
     supervise::{NOT_FOUND, NOT_STARTED},
 };
 
-use crate::{Context, Exit, config_file, output};
+use crate::{Context, Exit, config_file, confirm, output};
 
 /// Run an MCP server behind the gateway
 ///
@@ -37,15 +38,18 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(context: &Context, arguments: &Arguments) -> Exit {
+    let keyring = keyring(&context.settings)?;
+    let (confirm, spent) = confirm::confirm(&context.settings, &keyring)?;
     let settings = GatewaySettings {
         command: arguments.command.clone(),
         environment: server_environment(context),
         search_path: search_path(&context.environment),
         supervisor: Supervisor::this_binary(),
-        process: Arc::new(process(&context.settings, &arguments.command)?),
+        process: Arc::new(process(&context.settings, &arguments.command, keyring, confirm)?),
         max_frame: context.settings.max_frame,
         reload: reload(context),
         recorder: Box::new(Log),
+        spent,
     };
     match handraise_gateway::run(settings) {
         Ok(status) => Ok(ExitCode::from(status)),
@@ -63,14 +67,20 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Exit {
     }
 }
 
-fn process(settings: &Settings, command: &[OsString]) -> anyhow::Result<Process> {
+fn process(
+    settings: &Settings,
+    command: &[OsString],
+    keyring: Keyring,
+    confirm: Option<ConfirmConfig>,
+) -> anyhow::Result<Process> {
     let mut clock = [0; 16];
     clock.copy_from_slice(&ids::random()?[..16]);
     let config = EnvelopeConfig {
         upstream: handraise_gateway::identity(command),
-        keyring: keyring(settings)?,
+        keyring,
         clock: ClockId(clock),
         rules: rules(&settings.refusals)?,
+        confirm,
         ask_timeout: settings.ask_timeout,
         min_human: settings.ask_min_human,
         limits: Limits { bytes_in_flight: settings.in_flight, ..Limits::default() },

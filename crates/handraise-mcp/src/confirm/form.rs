@@ -20,6 +20,15 @@ pub fn confirm_params(message: &str, action: &str, dialect: FormDialect) -> Stri
     Value::to_string(&params)
 }
 
+/// The question's name among those of one result, and its answer's in a retry.
+pub const REQUEST: &str = "confirmation";
+
+/// The `inputRequests` of an `input_required` result, as compact JSON: the form under [`REQUEST`].
+pub fn confirm_requests(message: &str, action: &str) -> String {
+    let params = confirm_params(message, action, FormDialect::OneOf);
+    format!("{{\"{REQUEST}\":{{\"method\":\"elicitation/create\",\"params\":{params}}}}}")
+}
+
 /// What a client answered to the form.
 #[must_use = "an answer decides whether the call runs"]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

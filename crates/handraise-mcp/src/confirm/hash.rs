@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
-use crate::canonical::{Dialect, Unbindable, canonical};
+use crate::canonical::{Canonical, Dialect, Unbindable, canonical};
 
 /// The argument that brings a token, which is no part of what runs.
 pub const ARGUMENT: &str = "confirmToken";
@@ -16,7 +16,11 @@ pub const ARGUMENT: &str = "confirmToken";
 /// `payload` is JSON of what the approval is about; `arguments` is the call's arguments, whose `confirmToken` does not
 /// count.
 pub fn payload_hash(payload: &str, arguments: &str) -> Result<String, Unbindable> {
-    let arguments = canonical(arguments.as_bytes(), Some(ARGUMENT), Dialect::DoubledDollar)?;
+    hash_of(payload, &canonical(arguments.as_bytes(), Some(ARGUMENT), Dialect::DoubledDollar)?)
+}
+
+/// The hash of a call whose arguments are canonical already, without what does not count.
+pub fn hash_of(payload: &str, arguments: &Canonical) -> Result<String, Unbindable> {
     let payload = canonical(payload.as_bytes(), None, Dialect::DoubledDollar)?;
     let mut digest = Sha256::new();
     for part in [r#"{"args":"#, arguments.as_str(), r#","payload":"#, payload.as_str(), "}"] {

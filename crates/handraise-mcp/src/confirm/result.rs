@@ -154,11 +154,57 @@ impl Told {
         Self::news(object)
     }
 
-    /// The caller cannot be asked, and the mode gives no tokens.
-    pub fn unsupported(action: &str) -> Self {
-        let note = "Nothing was done. This client cannot show a confirmation, and MCP_CONFIRM_MODE gives it no other \
-                    way: set it to ask-user or auto, or use a client that supports elicitation.";
+    /// The caller cannot be asked, and no tokens are given: `remedy` says what would change it.
+    pub fn unsupported(action: &str, remedy: &str) -> Self {
+        let note = format!(
+            "Nothing was done. This client cannot show a confirmation, and {remedy}, or use a client that supports \
+             elicitation."
+        );
+        Self::refused(action, "confirmation-unsupported", &note)
+    }
+
+    /// The policy leaves only the inbox, which is not attached.
+    pub fn needs_inbox(action: &str) -> Self {
+        let note = "Nothing was done. The policy takes the word of a person in the inbox for this, or of somebody it names, \
+                    and no inbox is attached to this gateway: [[confirm]] require and who say so.";
         Self::refused(action, "confirmation-unsupported", note)
+    }
+
+    /// The surface that this caller has does not show all of it.
+    pub fn too_long(action: &str, hidden: usize) -> Self {
+        let note = format!(
+            "Nothing was done. What would happen does not fit where this client shows it ({} bytes not shown), and what is \
+             not shown cannot be confirmed there.",
+            grouped(hidden)
+        );
+        Self::refused(action, "confirmation-not-shown", &note)
+    }
+
+    /// What would happen could not be read, and so not shown.
+    pub fn unreadable(action: &str, reason: &str, note: &str) -> Self {
+        let mut object = rejection_of("PREVIEW_FAILED", Some(reason));
+        object.member("action", action);
+        object.member("note", &format!("Nothing was done. {note}"));
+        Self::error(object)
+    }
+
+    /// An acceptance of a form that does not let the call run.
+    pub fn not_accepted(action: &str, rejection: Rejection) -> Self {
+        let note = match rejection {
+            Rejection::Reused => {
+                "Nothing was done. This confirmation was used before: call again to be asked anew."
+            }
+            Rejection::RevisionChanged | Rejection::PayloadChanged => {
+                "Nothing was done. What was shown changed twice while it was asked about: call again to be asked anew."
+            }
+            _ => {
+                "Nothing was done. Whether this confirmation was used before cannot be told now: try again later."
+            }
+        };
+        let mut object = rejection_of(rejection.code(), rejection.reason());
+        object.member("action", action);
+        object.member("note", note);
+        Self::error(object)
     }
 
     fn plain_rejection(code: &'static str, action: &str, note: &str) -> Self {
@@ -247,6 +293,19 @@ impl Object {
         self.json.push('}');
         self.json
     }
+}
+
+/// A number with commas between its thousands.
+fn grouped(number: usize) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() * 2);
+    for (at, digit) in digits.char_indices() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
 }
 
 /// A time as RFC 3339 has it, in UTC with milliseconds; the last that it can name for a later one.

@@ -172,6 +172,23 @@ impl Rejection {
         }
     }
 
+    /// The rejection's one spelling, in records.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Malformed => "token-malformed",
+            Self::BadMac => "token-bad-mac",
+            Self::BadClaims => "token-bad-claims",
+            Self::OtherTool => "token-other-tool",
+            Self::OtherAccount => "token-other-account",
+            Self::OtherTarget => "token-other-target",
+            Self::Reused => "token-reused",
+            Self::Expired => "token-expired",
+            Self::RevisionChanged => "revision-changed",
+            Self::PayloadChanged => "payload-changed",
+            Self::StoreUnavailable => "spent-store-unavailable",
+        }
+    }
+
     /// The reason on the wire, where the code alone does not say it. Why a token is invalid is not told.
     pub const fn reason(self) -> Option<&'static str> {
         match self {

@@ -80,6 +80,32 @@ impl PassedOn {
     }
 }
 
+/// The most names of tools that are remembered as harmful. Beyond it every tool is.
+const MAX_HARMFUL: usize = 65_536;
+
+/// The tools that a server has listed as such that may do harm: once guarded, always guarded.
+#[derive(Debug, Default)]
+pub(super) struct Harmful {
+    names: BTreeSet<String>,
+    is_full: bool,
+}
+
+impl Harmful {
+    pub(super) fn note(&mut self, names: Vec<String>) {
+        for name in names {
+            if self.names.len() < MAX_HARMFUL {
+                self.names.insert(name);
+            } else {
+                self.is_full |= !self.names.contains(&name);
+            }
+        }
+    }
+
+    pub(super) fn contains(&self, name: &str) -> bool {
+        self.is_full || self.names.contains(name)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -107,6 +133,17 @@ mod tests {
         }
         assert!(!spent.claim([0xff; 16], now));
         assert_eq!(spent.turned_away(), 1);
+    }
+
+    #[test]
+    fn harmful_tools_are_bounded_and_beyond_it_all_are() {
+        let mut harmful = Harmful::default();
+        harmful.note((0..MAX_HARMFUL).map(|number| number.to_string()).collect());
+        assert!(harmful.contains("0") && !harmful.contains("x"));
+        harmful.note(vec!["0".to_owned()]);
+        assert!(!harmful.contains("x"));
+        harmful.note(vec!["y".to_owned()]);
+        assert!(harmful.contains("x"));
     }
 
     #[test]

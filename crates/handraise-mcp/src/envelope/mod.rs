@@ -50,6 +50,7 @@
 //! - A second request under an open id is forwarded, and neither is asked about; under the id of a call that is asked
 //!   about or runs again it is refused.
 
+mod confirm;
 mod ids;
 mod ledger;
 mod mrtr;
@@ -68,6 +69,7 @@ use handraise_core::words::{Outcome, Provenance};
 
 use crate::Now;
 use crate::declared::{self, Handshake, Party};
+use crate::envelope::confirm::Guarded;
 use crate::envelope::ids::PrivateIds;
 use crate::envelope::mrtr::Carried;
 use crate::envelope::open::{Call, Open, Opens, Plain, Unkept};
@@ -80,6 +82,7 @@ use crate::frame::{
 use crate::memory::DeclineMemory;
 use crate::record::Record;
 
+pub use confirm::Spend;
 pub use process::{EnvelopeConfig, Limits, Process, Reached};
 
 /// Who sent a frame: what states are bound to (S10). Never taken from the frame itself.
@@ -116,6 +119,9 @@ pub enum Out {
     ToUpstream(Vec<u8>),
     /// Log the record, and tell the inbox.
     Record(Record),
+    /// Ask the store of spent nonces, and bring its answer with [`Envelope::spent`]. It takes its time on disk: not under
+    /// the lock under which frames are judged. An owner without a store says that nothing is known, and nothing runs.
+    Spend(Spend),
 }
 
 /// The state of one client connection in front of one upstream.
@@ -132,6 +138,7 @@ pub struct Envelope {
     ours: BTreeMap<String, RequestId>,
     declined: DeclineMemory,
     progress: Progress,
+    guarded: Guarded,
     /// Questions that the upstream asked the client by itself.
     upstream_asks: u64,
     client_is_closed: bool,
@@ -152,6 +159,7 @@ impl Envelope {
             ours: BTreeMap::new(),
             declined: DeclineMemory::default(),
             progress: Progress::default(),
+            guarded: Guarded::default(),
             upstream_asks: 0,
             client_is_closed: false,
             ended: None,
@@ -174,6 +182,7 @@ impl Envelope {
             (Some(method), Some(id)) => self.request(frame, method, id, caller, now, out),
             (Some("notifications/cancelled"), None) => self.client_cancelled(frame, now, out),
             (None, Some(id)) => self.client_response(frame, id, now, out),
+            (Some("tools/call"), None) => self.guard_unanswerable(frame, out),
             _ => Route::Forward,
         }
     }
@@ -191,6 +200,24 @@ impl Envelope {
             out.push(refused);
             return Route::Consumed;
         }
+        if method == "tools/call"
+            && let Some(route) = self.guard(frame, id, caller, now, out)
+        {
+            return route;
+        }
+        self.unguarded(frame, method, id, caller, now, out)
+    }
+
+    /// A request that nothing guards, or whose guard has let it go.
+    fn unguarded(
+        &mut self,
+        frame: &ClientFrame<'_>,
+        method: &str,
+        id: Id<'_>,
+        caller: &Arc<Caller>,
+        now: Now,
+        out: &mut Vec<Out>,
+    ) -> Route {
         let is_modern = declared::is_modern(frame);
         match self.carried_state(frame, method, is_modern, caller, now) {
             Carried::Nothing => {}
@@ -204,8 +231,7 @@ impl Envelope {
         if self.open.is_empty() {
             self.progress.clear();
         }
-        let plain =
-            || Plain { id: id.to_owned(), opens: Opens::Nothing, is_legacy: !is_modern, unkept: None };
+        let plain = || Plain { is_legacy: !is_modern, ..Plain::new(id.to_owned()) };
         let open = match method {
             // A client that uses an id twice gets both answers, and no question: whose is the first one?
             _ if self.open.get(id).is_some() => Open::Plain(plain()),
@@ -217,6 +243,7 @@ impl Envelope {
                 self.handshake.requested(frame);
                 Open::Plain(Plain { opens: Opens::Session, ..plain() })
             }
+            "tools/list" => Open::Plain(Plain { lists: self.lists(frame), ..plain() }),
             "server/discover" => Open::Plain(Plain { opens: Opens::Discovery, ..plain() }),
             _ => Open::Plain(plain()),
         };
@@ -231,7 +258,9 @@ impl Envelope {
         if let Some(status) = &self.ended {
             return Some(failed(id.to_owned(), INTERNAL, &ended_message(status)));
         }
-        if let Some(Open::Asking(_) | Open::Rerun(_) | Open::Checking(_)) = self.open.get(id) {
+        if let Some(Open::Asking(_) | Open::Rerun(_) | Open::Checking(_) | Open::Guarded(_)) =
+            self.open.get(id)
+        {
             return Some(failed(id.to_owned(), INVALID_REQUEST, ID_IN_USE));
         }
         if self.open.len() >= self.process.config.limits.open_requests {
@@ -286,6 +315,10 @@ impl Envelope {
                 self.progress.forget(call.progress_token());
                 Route::Forward
             }
+            Some(Open::Guarded(held)) => {
+                self.guarded_cancelled(&held, "the call was cancelled", now, out);
+                Route::Consumed
+            }
             Some(Open::Plain(_)) | None => Route::Forward,
         }
     }
@@ -314,7 +347,7 @@ impl Envelope {
         match &frame.shape {
             Shape::Response { id, id_at } => match self.open.remove(*id) {
                 Some(open) => self.upstream_response(frame, *id, open, now, out),
-                None => self.private_response(frame, *id, id_at.clone(), out),
+                None => self.private_response(frame, *id, id_at.clone(), now, out),
             },
             Shape::Request { id, method } => {
                 if id.text().is_some_and(|id| self.ids.is_ask(&id)) {
@@ -324,6 +357,9 @@ impl Envelope {
                 }
                 if method == "elicitation/create" {
                     self.upstream_asks += 1;
+                    if let Some(route) = self.asked_by_preview(*id, out) {
+                        return route;
+                    }
                 }
                 Route::Forward
             }
@@ -332,6 +368,10 @@ impl Envelope {
                     Route::Consumed
                 }
                 "notifications/cancelled" => self.upstream_cancelled(frame, params.clone(), out),
+                "notifications/tools/list_changed" => {
+                    self.tools_changed();
+                    Route::Forward
+                }
                 _ => Route::Forward,
             },
             Shape::Other => Route::Forward,
@@ -366,11 +406,17 @@ impl Envelope {
                     return Route::Consumed;
                 }
                 self.note_passed_on(frame);
+                if let Some(lists) = &plain.lists
+                    && let Some(frame) = self.listed(frame, lists, now)
+                {
+                    out.push(Out::ToClient { for_call: Some(plain.id), frame });
+                    return Route::Consumed;
+                }
                 self.unkept_result(plain, frame, out);
                 Route::Forward
             }
             // The answer has been here already: the client gets one.
-            held @ (Open::Asking(_) | Open::Rerun(_) | Open::Checking(_)) => {
+            held @ (Open::Asking(_) | Open::Rerun(_) | Open::Checking(_) | Open::Guarded(_)) => {
                 self.open.insert(id, held);
                 Route::Consumed
             }
@@ -384,10 +430,14 @@ impl Envelope {
         frame: &ServerFrame<'_>,
         id: Id<'_>,
         id_at: Range<usize>,
+        now: Now,
         out: &mut Vec<Out>,
     ) -> Route {
         let Some(private) = id.text().filter(|id| self.ids.is_request(id)) else { return Route::Forward };
-        let Some(call) = self.ours.remove(&*private) else { return Route::Consumed };
+        let Some(call) = self.ours.remove(&*private) else {
+            self.guarded_response(&private, frame, now, out);
+            return Route::Consumed;
+        };
         match self.open.remove(call.borrow()) {
             Some(Open::Rerun(rerun)) => {
                 self.progress.ran_again(rerun.call.progress_token());
@@ -400,7 +450,7 @@ impl Envelope {
                 }
             }
             Some(Open::Checking(checking)) => self.checked(&checking, frame.result(), out),
-            Some(Open::Plain(_) | Open::Called(_) | Open::Asking(_)) | None => {}
+            Some(Open::Plain(_) | Open::Called(_) | Open::Asking(_) | Open::Guarded(_)) | None => {}
         }
         Route::Consumed
     }
@@ -428,7 +478,9 @@ impl Envelope {
     pub fn tick(&mut self, now: Now, out: &mut Vec<Out>) {
         while self.deadlines.first().is_some_and(|(deadline, _)| *deadline <= now.boot) {
             let Some((_, ask)) = self.deadlines.pop_first() else { return };
-            self.timed_out(&ask, now, out);
+            if !self.guarded_timed_out(&ask, now, out) {
+                self.timed_out(&ask, now, out);
+            }
         }
     }
 
@@ -442,6 +494,7 @@ impl Envelope {
     /// requests stay open, because their answers may still be delivered.
     pub fn client_closed(&mut self, now: Now, out: &mut Vec<Out>) {
         self.client_is_closed = true;
+        self.guarded_client_closed(now, out);
         let asks: Vec<RequestId> = self.asks.values().cloned().collect();
         for call in asks {
             if let Some(Open::Asking(asking)) = self.open.remove(call.borrow()) {
@@ -469,11 +522,22 @@ impl Envelope {
                 Open::Checking(checking) => {
                     out.push(checking.retry.given_up(Outcome::Withdrawn, "server-ended"));
                 }
+                Open::Guarded(held) => {
+                    self.withdraw_guarded(
+                        held,
+                        "the server ended",
+                        "server-ended",
+                        Provenance::System,
+                        now,
+                        out,
+                    );
+                }
                 Open::Plain(_) | Open::Called(_) | Open::Rerun(_) => {}
             }
             out.extend(open.id().map(|id| failed(id.to_owned(), INTERNAL, &message)));
         }
         self.ours.clear();
+        self.guarded_upstream_ended();
         self.deadlines.clear();
         self.progress.clear();
         self.ended = Some(status.to_owned());

@@ -8,7 +8,7 @@ use handraise_core::words::{Outcome, Provenance, Rail};
 use crate::Now;
 use crate::canonical::{self, Dialect};
 use crate::declared::Party;
-use crate::envelope::open::{Call, Checking, Kept, Open, Opens, Plain, tool};
+use crate::envelope::open::{Call, Checking, Kept, Open, Plain, tool};
 use crate::envelope::refused::Subject;
 use crate::envelope::{Caller, Envelope, Out, Route, is_question};
 use crate::frame::reply::{self, INVALID_PARAMS};
@@ -113,6 +113,7 @@ impl Envelope {
             expiry: Expiry::from_now(now, config.clock),
             nonce: self.ids.nonce(),
             upstream_state: member_named(result, "requestState").and_then(string),
+            approval: call.approval,
         };
         let state = match state.seal(&config.keyring, bound(&call.caller)) {
             Ok(state) => state,
@@ -205,8 +206,7 @@ impl Envelope {
     /// The retry goes on under its own id: the upstream has not seen it yet.
     fn forward_again(&mut self, id: &RequestId, again: Vec<u8>, out: &mut Vec<Out>) {
         out.push(Out::ToUpstream(again));
-        let plain = Plain { id: id.clone(), opens: Opens::Nothing, is_legacy: false, unkept: None };
-        self.open.insert(id.borrow(), Open::Plain(plain));
+        self.open.insert(id.borrow(), Open::Plain(Plain::new(id.clone())));
     }
 
     /// Takes the candidates of now: the chosen one must be among them, as it was offered.
@@ -369,18 +369,22 @@ fn run_again(frame: &ClientFrame<'_>, state: &RefusalState, rule: &Rule, value: 
 
 /// A call of the read-only tool that lists candidates, as the same client in the same era.
 fn list_candidates(frame: &ClientFrame<'_>, id: &str, tool: &str) -> Vec<u8> {
-    let meta = frame.params.as_ref().and_then(|params| params.meta.as_ref()).map(|meta| {
-        let mut splice = Splice::default();
-        splice.remove_members(frame.bytes(), meta.clone(), |key| key == "progressToken");
-        let bytes = splice.apply(&frame.bytes()[..meta.end]);
-        format!(",\"_meta\":{}", String::from_utf8_lossy(bytes.get(meta.start..).unwrap_or_default()))
-    });
+    let meta = meta_without_progress(frame).map(|meta| format!(",{meta}"));
     let params = format!("{{\"name\":{},\"arguments\":{{}}{}}}", quoted(tool), meta.unwrap_or_default());
     reply::request(id, "tools/call", &params)
 }
 
+/// The member `_meta` of a request's params: who asks, and in which era; its progress is not ours.
+pub(super) fn meta_without_progress(frame: &ClientFrame<'_>) -> Option<String> {
+    let meta = frame.params.as_ref().and_then(|params| params.meta.as_ref())?;
+    let mut splice = Splice::default();
+    splice.remove_members(frame.bytes(), meta.clone(), |key| key == "progressToken");
+    let bytes = splice.apply(&frame.bytes()[..meta.end]);
+    Some(format!("\"_meta\":{}", String::from_utf8_lossy(bytes.get(meta.start..).unwrap_or_default())))
+}
+
 /// How long ago the question was asked.
-fn since(expiry: Expiry, now: Now, is_same_clock: bool) -> Duration {
+pub(super) fn since(expiry: Expiry, now: Now, is_same_clock: bool) -> Duration {
     let left = if is_same_clock {
         now.boot.until(expiry.boot)
     } else {
@@ -389,12 +393,12 @@ fn since(expiry: Expiry, now: Now, is_same_clock: bool) -> Duration {
     TTL.saturating_sub(left)
 }
 
-fn bound(caller: &Caller) -> Bound<'_> {
+pub(super) fn bound(caller: &Caller) -> Bound<'_> {
     Bound { principal: &caller.principal, session: caller.session.as_deref() }
 }
 
 /// The string that a JSON text is.
-fn string(json: &str) -> Option<String> {
+pub(super) fn string(json: &str) -> Option<String> {
     let text = Scanner::new(json.as_bytes()).string().ok().map(Quoted::text)?;
     Some(text.into_owned())
 }

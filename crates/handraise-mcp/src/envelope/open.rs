@@ -7,13 +7,14 @@ use handraise_core::Moment;
 
 use crate::declared::Party;
 use crate::envelope::Caller;
+use crate::envelope::confirm::{Held, Lists};
 use crate::envelope::mrtr::Retry;
 use crate::envelope::process::{Process, Reserved};
 use crate::envelope::refused::Subject;
 use crate::frame::{ClientFrame, Id, Quoted, RequestId, Scanner, member_at, member_named};
 use crate::record::MAX_NAME_BYTES;
 use crate::refusal::{Rule, Rules};
-use crate::seal::Offered;
+use crate::seal::{Approval, Offered};
 
 /// A request that waits for its answer.
 #[derive(Debug)]
@@ -26,6 +27,8 @@ pub(super) enum Open {
     Asking(Box<Asking>),
     /// The upstream runs the call again, with the argument that was chosen.
     Rerun(Box<Rerun>),
+    /// It waits for what the policy names, before it runs.
+    Guarded(Box<Held>),
     /// A candidate was accepted in a retry, and the upstream is asked whether it is still there.
     Checking(Box<Checking>),
 }
@@ -50,6 +53,15 @@ pub(super) struct Plain {
     pub(super) is_legacy: bool,
     /// A call that did not fit into memory.
     pub(super) unkept: Option<Box<Unkept>>,
+    /// `tools/list`, where tools may be guarded.
+    pub(super) lists: Option<Box<Lists>>,
+}
+
+impl Plain {
+    /// A modern request.
+    pub(super) fn new(id: RequestId) -> Self {
+        Self { id, opens: Opens::Nothing, is_legacy: false, unkept: None, lists: None }
+    }
 }
 
 /// What a record needs to know about a call that did not fit.
@@ -73,6 +85,8 @@ pub(super) struct Call {
     pub(super) bar: Option<&'static str>,
     /// How many questions the upstream had asked when the call arrived.
     pub(super) upstream_asks: u64,
+    /// A guarded call that was confirmed.
+    pub(super) approval: Option<Approval>,
 }
 
 /// A call that waits for the client's answer.
@@ -158,6 +172,7 @@ impl Call {
             caller: Arc::clone(caller),
             bar,
             upstream_asks,
+            approval: None,
         })
     }
 
@@ -201,6 +216,7 @@ impl Open {
             Self::Asking(asking) => asking.call.id(),
             Self::Rerun(rerun) => rerun.call.id(),
             Self::Checking(checking) => Some(checking.id.borrow()),
+            Self::Guarded(held) => Some(held.id.borrow()),
         }
     }
 }

@@ -8,13 +8,14 @@ use handraise_core::Moment;
 use memchr::memchr2;
 use memchr::memmem::Finder;
 
-use crate::envelope::ledger::{PassedOn, Spent};
+use crate::confirm::ConfirmConfig;
+use crate::envelope::ledger::{Harmful, PassedOn, Spent};
 use crate::frame::{Looks, NoFrame, ServerFrame};
 use crate::refusal::{MAX_REFUSAL_BYTES, Rules};
 use crate::seal::{ClockId, Keyring};
 
 /// Settings of the envelope.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct EnvelopeConfig {
     /// What states say that they are about (S22): the same for the same upstream in every replica and after a restart.
     pub upstream: String,
@@ -24,6 +25,8 @@ pub struct EnvelopeConfig {
     pub clock: ClockId,
     /// Which refusals become questions.
     pub rules: Rules,
+    /// How guarded calls are confirmed; nothing is guarded without it.
+    pub confirm: Option<ConfirmConfig>,
     /// How long a pushed question may wait, counted from the arrival of its call (`HANDRAISE_ASK_TIMEOUT_MS`).
     pub ask_timeout: Duration,
     /// What is answered faster was not shown to a human (`HANDRAISE_ASK_MIN_HUMAN_MS`).
@@ -40,6 +43,7 @@ impl EnvelopeConfig {
             keyring,
             clock,
             rules: Rules::presets(),
+            confirm: None,
             ask_timeout: Duration::from_secs(20),
             min_human: Duration::from_millis(400),
             limits: Limits::default(),
@@ -94,6 +98,7 @@ pub struct Process {
     copies_refused: AtomicU64,
     spent: Mutex<Spent>,
     passed_on: Mutex<PassedOn>,
+    harmful: Mutex<Harmful>,
 }
 
 impl Process {
@@ -110,6 +115,7 @@ impl Process {
             copies_refused: AtomicU64::new(0),
             spent: Mutex::default(),
             passed_on: Mutex::default(),
+            harmful: Mutex::default(),
         }
     }
 
@@ -177,6 +183,16 @@ impl Process {
     /// Whether a state that looks like ours is the upstream's.
     pub(super) fn has_passed_on(&self, state: &str) -> bool {
         lock(&self.passed_on).contains(state)
+    }
+
+    /// Takes note of tools that were listed as such that may do harm.
+    pub(super) fn note_harmful(&self, names: Vec<String>) {
+        lock(&self.harmful).note(names);
+    }
+
+    /// Whether a tool was ever listed as one that may do harm.
+    pub(super) fn is_harmful(&self, name: &str) -> bool {
+        lock(&self.harmful).contains(name)
     }
 
     /// Makes room for `bytes`, for as long as what is returned lives; `None` when there is none.

@@ -59,8 +59,9 @@ impl Envelope {
     ) -> Route {
         let Some(ask) = id.text().filter(|id| self.ids.is_ask(id)) else { return Route::Forward };
         // What is no open question has been settled: the response is late, and means nothing.
-        if let Some(asking) = self.take_asking(&ask) {
-            self.answered(asking, Some(frame), now, out);
+        match self.take_asking(&ask) {
+            Some(asking) => self.answered(asking, Some(frame), now, out),
+            None => self.guarded_answer(&ask, Some(frame), now, out),
         }
         Route::Consumed
     }
@@ -74,8 +75,9 @@ impl Envelope {
         match id.filter(|id| self.ids.is_ask(id)) {
             None => out.push(Out::ToClient { for_call: None, frame: malformed.reply() }),
             Some(ask) => {
-                if let Some(asking) = self.take_asking(&ask) {
-                    self.answered(asking, None, now, out);
+                match self.take_asking(&ask) {
+                    Some(asking) => self.answered(asking, None, now, out),
+                    None => self.guarded_answer(&ask, None, now, out),
                 }
             }
         }
@@ -208,7 +210,7 @@ fn millis(span: std::time::Duration) -> u64 {
 }
 
 /// Whether an error says that the client cannot show the question, which is evidence that nobody saw it (mcp.md §7).
-fn says_not_shown(error: &str) -> bool {
+pub(super) fn says_not_shown(error: &str) -> bool {
     let message = member_named(error, "message").and_then(|text| Scanner::new(text.as_bytes()).string().ok());
     member_named(error, "code") == Some(METHOD_NOT_FOUND)
         || message.is_some_and(|message| message.text().to_lowercase().contains(NO_FIELDS))

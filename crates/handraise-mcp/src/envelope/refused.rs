@@ -5,9 +5,10 @@ use handraise_core::words::{Era, Outcome, Provenance, Rail};
 use crate::Now;
 use crate::canonical::{self, Dialect};
 use crate::declared::Party;
+use crate::envelope::mrtr::string;
 use crate::envelope::open::{Call, Plain, carries, tool};
 use crate::envelope::{Envelope, Out, Route, is_question, unasked_question};
-use crate::frame::{ClientFrame, ServerFrame};
+use crate::frame::{ClientFrame, ServerFrame, member_named};
 use crate::record::Record;
 use crate::refusal::Ambiguity;
 use crate::visible;
@@ -91,6 +92,12 @@ impl Envelope {
             return self.consumed(&call);
         }
         self.note_passed_on(frame);
+        if call.approval.is_some()
+            && let Some(state) = frame.result().and_then(|result| member_named(result, "requestState"))
+            && let Some(state) = string(state)
+        {
+            self.note_confirmed(&call, &state, now);
+        }
         let result = frame.result().filter(|_| frame.looks.refusal);
         let ambiguity = result.and_then(|result| {
             self.process.config.rules.read(result, |argument| carries(&request, argument))

@@ -19,6 +19,7 @@ pub use server::{Looks, NoFrame, ServerFrame, each_of_batch, is_batch};
 pub use streams::{Placed, Renumbered};
 
 pub(crate) use client::Answered;
-pub(crate) use member::{member_at, member_named, members_named};
+pub(crate) use member::{has_members, member_at, member_named, members_named};
+pub(crate) use names::fold;
 pub(crate) use scan::{Quoted, Scanner};
 pub(crate) use server::Shape;

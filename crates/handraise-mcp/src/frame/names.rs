@@ -92,7 +92,8 @@ pub(crate) fn folds_to(text: &str, name: &str) -> bool {
     folded.eq(name.chars().map(fold))
 }
 
-fn fold(letter: char) -> char {
+/// A letter without its case.
+pub(crate) fn fold(letter: char) -> char {
     match letter {
         '\u{17f}' => 's',
         '\u{212a}' => 'k',

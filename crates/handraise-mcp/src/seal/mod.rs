@@ -5,6 +5,7 @@
 //! the text before it and the caller's [`Bound`], so that a state of another purpose, principal or session does not verify
 //! (S10, S22). The payload names its purpose, its upstream and its expiry, and these are compared as well.
 
+mod confirm;
 mod expiry;
 mod keyring;
 mod refusal;
@@ -17,9 +18,10 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hmac::Mac as _;
 use subtle::ConstantTimeEq as _;
 
+pub use confirm::ConfirmState;
 pub use expiry::{ClockId, Expiry, TTL};
 pub use keyring::{Keyring, KeyringError, MIN_SECRET_CHARACTERS};
-pub use refusal::{MAX_RESULT_BYTES, Offered, RefusalState, TooLarge};
+pub use refusal::{Approval, MAX_RESULT_BYTES, Offered, RefusalState, TooLarge};
 
 use crate::Now;
 use wire::{Reader, Writer};
@@ -164,6 +166,16 @@ impl Opened {
 /// Whether a `requestState` is written like one of ours.
 pub fn is_ours(state: &str) -> bool {
     state.starts_with(PREFIX)
+}
+
+/// What a state says that it is for. Nobody has verified it: the key that does follows from it.
+pub fn purpose_said(state: &str) -> Option<Purpose> {
+    let payload = state.strip_prefix(PREFIX).filter(|_| state.len() <= MAX_STATE_BYTES)?.split('.').nth(1)?;
+    let payload = URL_SAFE_NO_PAD.decode(payload).ok()?;
+    let mut reader = Reader::new(&payload);
+    reader.byte().ok()?;
+    let name = reader.text().ok()?;
+    Purpose::ALL.into_iter().find(|purpose| purpose.name() == name)
 }
 
 /// Seals a body. What comes out is longer than [`MAX_STATE_BYTES`] for a large one: that is the caller's to look at.

@@ -29,6 +29,15 @@ pub struct RefusalState {
     pub nonce: [u8; 16],
     /// The upstream's own `requestState`, where its result carried one.
     pub upstream_state: Option<String>,
+    /// What the call had been confirmed as, where it is a guarded one: it runs again under that approval.
+    pub approval: Option<Approval>,
+}
+
+/// A call that was confirmed before it ran.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Approval {
+    /// Whether its `confirmToken` is ours, and goes to nobody.
+    pub strips_token: bool,
 }
 
 /// A candidate as it was offered.
@@ -118,6 +127,12 @@ impl RefusalState {
             expiry: opened.expiry,
             nonce: opened.nonce,
             upstream_state: reader.optional()?.map(str::to_owned),
+            approval: match reader.byte()? {
+                0 => None,
+                1 => Some(Approval { strips_token: false }),
+                2 => Some(Approval { strips_token: true }),
+                _ => return Err(Fault::Malformed),
+            },
         };
         if reader.is_done() { Ok(read) } else { Err(Fault::Malformed) }
     }
@@ -138,6 +153,7 @@ impl RefusalState {
         }
         writer.text(&self.result);
         writer.optional(self.upstream_state.as_deref());
+        writer.byte(self.approval.map_or(0, |approval| 1 + u8::from(approval.strips_token)));
         writer.finish()
     }
 }

@@ -35,6 +35,7 @@ fn state() -> RefusalState {
         expiry: Expiry::from_now(NOW, CLOCK),
         nonce: [9; 16],
         upstream_state: Some("theirs".into()),
+        approval: Some(Approval { strips_token: true }),
     }
 }
 

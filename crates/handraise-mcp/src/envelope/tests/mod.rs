@@ -14,7 +14,7 @@ use std::time::Duration;
 use handraise_core::Moment;
 use serde_json::{Value, json};
 
-use super::{Caller, Envelope, EnvelopeConfig, Out, Process, Route};
+use super::{Caller, Envelope, EnvelopeConfig, Out, Process, Route, Spend};
 use crate::Now;
 use crate::frame::ClientFrame;
 use crate::record::Record;
@@ -36,6 +36,8 @@ struct World {
     /// What the upstream has received and no test has looked at.
     upstream: Vec<String>,
     records: Vec<Record>,
+    /// What the store of spent nonces is asked, and has not answered.
+    spends: Vec<Spend>,
     /// How many tool calls have reached the upstream: the witness.
     runs: usize,
 }
@@ -58,6 +60,7 @@ impl World {
             client: Vec::new(),
             upstream: Vec::new(),
             records: Vec::new(),
+            spends: Vec::new(),
             runs: 0,
         }
     }
@@ -112,6 +115,7 @@ impl World {
                 Out::ToClient { frame, .. } => self.client.push(String::from_utf8(frame).unwrap()),
                 Out::ToUpstream(frame) => self.upstream_receives(String::from_utf8(frame).unwrap()),
                 Out::Record(record) => self.records.push(record),
+                Out::Spend(spend) => self.spends.push(spend),
             }
         }
     }

@@ -1,0 +1,85 @@
+//! Guarded calls: the tables of the config file, the variables of the environment, and the store of spent nonces.
+
+use anyhow::{Context as _, anyhow};
+use handraise_config::{ConfirmEntry, Require, Settings, Who};
+use handraise_mcp::{
+    confirm::{ConfirmConfig, GuardSource, Guards, PreviewSource, Secrets, Values},
+    seal::Keyring,
+};
+use handraise_spent::Store;
+use handraise_transport::ids;
+
+/// How guarded calls are confirmed, and where is kept what has confirmed one; nothing when nothing is guarded.
+pub(crate) fn confirm(
+    settings: &Settings,
+    keyring: &Keyring,
+) -> anyhow::Result<(Option<ConfirmConfig>, Option<Store>)> {
+    if settings.confirms.is_empty() {
+        return Ok((None, None));
+    }
+    let guards = guards(&settings.confirms)?;
+    let (store, is_kept) = store(settings);
+    let variables = &settings.confirm_variables;
+    let values = Values {
+        mode: variables.mode.as_deref(),
+        elicitation: variables.elicitation.as_deref(),
+        ttl: variables.ttl.as_deref(),
+        secrets: Secrets {
+            own: variables.secret.as_ref().map(|secret| secret.expose()),
+            host: variables.host_secret.as_ref().map(|secret| secret.expose()),
+            data_dir: variables.data_dir.as_deref(),
+        },
+    };
+    let (config, warnings) = ConfirmConfig::new(guards, values, keyring.clone(), ids::random()?, is_kept);
+    for warning in warnings {
+        tracing::warn!("{warning}");
+    }
+    Ok((Some(config), Some(store)))
+}
+
+fn guards(entries: &[ConfirmEntry]) -> anyhow::Result<Guards> {
+    let sources = entries.iter().map(source).collect();
+    Guards::new(sources)
+        .map_err(|(number, error)| anyhow!("number {number}: {error}"))
+        .context("a [[confirm]] of the config file cannot be used")
+}
+
+fn source(entry: &ConfirmEntry) -> GuardSource {
+    GuardSource {
+        tools: entry.tools.clone(),
+        except: entry.except.clone(),
+        action: entry.action.clone(),
+        account: entry.account.clone(),
+        target: entry.target.clone(),
+        preview: entry.preview.as_ref().map(|preview| PreviewSource {
+            tool: preview.tool.clone(),
+            arguments: preview.arguments.clone(),
+            revision: preview.revision.clone(),
+            is_trusted: preview.trusted,
+        }),
+        needs_human: entry.require == Require::Human,
+        names_who: entry.who != Who::Operator,
+    }
+}
+
+/// The store, and whether it outlives us. A folder that cannot be used is no reason for another one: nothing runs then.
+fn store(settings: &Settings) -> (Store, bool) {
+    let folder = match (&settings.confirm_variables.shared_dir, &settings.data_dir) {
+        (Some(shared), _) => Some((shared, [".mcp-confirm", "spent"])),
+        (None, Some(own)) => Some((own, ["confirm", "spent"])),
+        (None, None) => None,
+    };
+    let Some((base, inner)) = folder else {
+        tracing::warn!(
+            "there is no data directory: what has confirmed a call is remembered by this process only"
+        );
+        return (Store::memory(), false);
+    };
+    match Store::files(base, &inner) {
+        Ok(store) => (store, true),
+        Err(error) => {
+            tracing::error!("guarded calls will not run: {error}");
+            (Store::closed(), true)
+        }
+    }
+}

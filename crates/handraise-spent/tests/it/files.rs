@@ -1,0 +1,96 @@
+//! The folder and its files.
+
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::Path;
+
+use handraise_spent::{OpenError, Store, Was};
+
+const INNER: &[&str] = &["confirm", "spent"];
+const DAY_MS: u64 = 24 * 60 * 60 * 1000;
+
+fn mode(path: &Path) -> u32 {
+    std::fs::metadata(path).unwrap().permissions().mode() & 0o7777
+}
+
+#[test]
+fn s5_a_claim_counts_once_and_is_a_private_file() {
+    let base = tempfile::tempdir().unwrap();
+    let mut store = Store::files(&base.path().join("data"), INNER).unwrap();
+    assert_eq!(store.look([1; 16], 5), Was::Unspent);
+    assert_eq!(store.claim([1; 16], 1_000, 5), Was::Unspent);
+    assert_eq!(store.claim([1; 16], 1_000, 5), Was::Spent);
+    assert_eq!(store.look([1; 16], 5), Was::Spent);
+    assert_eq!(store.claim([2; 16], 1_000, 5), Was::Unspent);
+    let folder = base.path().join("data/confirm/spent");
+    assert_eq!((mode(&folder), mode(folder.parent().unwrap())), (0o700, 0o700));
+    let file = folder.join("01".repeat(16));
+    assert_eq!((mode(&file), std::fs::read_to_string(&file).unwrap().as_str()), (0o600, "1000"));
+    // Another process, later.
+    let mut other = Store::files(&base.path().join("data"), INNER).unwrap();
+    assert_eq!(other.claim([1; 16], 1_000, 6), Was::Spent);
+}
+
+#[test]
+fn a_nonce_is_forgotten_a_day_after_its_end() {
+    let base = tempfile::tempdir().unwrap();
+    let mut store = Store::files(base.path(), INNER).unwrap();
+    assert_eq!(store.claim([1; 16], 1_000, 5), Was::Unspent);
+    assert_eq!(store.claim([2; 16], 2_000_000, 5), Was::Unspent);
+    let folder = base.path().join("confirm/spent");
+    std::fs::write(folder.join("README"), "1").unwrap();
+    std::fs::write(folder.join("03".repeat(16)), "").unwrap();
+    assert_eq!(store.look([1; 16], 999 + DAY_MS), Was::Spent);
+    // The folder is looked through once a minute.
+    assert_eq!(store.look([9; 16], 1_000 + DAY_MS + 60_000), Was::Unspent);
+    assert_eq!(store.look([1; 16], 1_001 + DAY_MS + 60_000), Was::Unspent);
+    assert_eq!(store.look([2; 16], 1_001 + DAY_MS + 60_000), Was::Spent);
+    // What tells no end, and what is no nonce, stays.
+    assert_eq!(store.look([3; 16], u64::MAX), Was::Spent);
+    assert!(folder.join("README").exists());
+}
+
+#[test]
+fn s5_a_folder_that_cannot_be_trusted_is_refused() {
+    let base = tempfile::tempdir().unwrap();
+    let elsewhere = tempfile::tempdir().unwrap();
+    symlink(elsewhere.path(), base.path().join("confirm")).unwrap();
+    assert!(matches!(Store::files(base.path(), INNER), Err(OpenError::Io { .. })), "a link");
+
+    let base = tempfile::tempdir().unwrap();
+    std::fs::write(base.path().join("confirm"), "").unwrap();
+    assert!(matches!(Store::files(base.path(), INNER), Err(OpenError::Io { .. })), "a file");
+
+    let base = tempfile::tempdir().unwrap();
+    let folder = base.path().join("confirm/spent");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::set_permissions(base.path().join("confirm"), PermissionsExt::from_mode(0o700)).unwrap();
+    std::fs::set_permissions(&folder, PermissionsExt::from_mode(0o770)).unwrap();
+    let error = Store::files(base.path(), INNER).unwrap_err();
+    assert!(matches!(error, OpenError::Open { .. }), "{error}");
+    assert!(error.to_string().contains("chmod 700"), "{error}");
+}
+
+#[test]
+fn s5_what_cannot_be_looked_up_or_claimed_is_unknown() {
+    let base = tempfile::tempdir().unwrap();
+    let mut store = Store::files(base.path(), INNER).unwrap();
+    assert_eq!(store.claim([1; 16], 1_000, 5), Was::Unspent);
+    let folder = base.path().join("confirm/spent");
+    let aside = base.path().join("aside");
+    std::fs::rename(&folder, &aside).unwrap();
+    // A folder that is gone is no empty one.
+    assert_eq!((store.look([1; 16], 5), store.claim([2; 16], 1_000, 5)), (Was::Unknown, Was::Unknown));
+    symlink(&aside, &folder).unwrap();
+    assert_eq!((store.look([1; 16], 5), store.claim([2; 16], 1_000, 5)), (Was::Unknown, Was::Unknown));
+    std::fs::remove_file(&folder).unwrap();
+    std::fs::write(&folder, "").unwrap();
+    assert_eq!((store.look([1; 16], 5), store.claim([2; 16], 1_000, 5)), (Was::Unknown, Was::Unknown));
+    std::fs::remove_file(&folder).unwrap();
+    std::fs::rename(&aside, &folder).unwrap();
+    std::fs::set_permissions(&folder, PermissionsExt::from_mode(0o777)).unwrap();
+    assert_eq!((store.look([1; 16], 5), store.claim([2; 16], 1_000, 5)), (Was::Unknown, Was::Unknown));
+    std::fs::set_permissions(&folder, PermissionsExt::from_mode(0o700)).unwrap();
+    assert_eq!((store.look([1; 16], 5), store.claim([2; 16], 1_000, 5)), (Was::Spent, Was::Unspent));
+    let mut closed = Store::closed();
+    assert_eq!((closed.look([1; 16], 5), closed.claim([2; 16], 1_000, 5)), (Was::Unknown, Was::Unknown));
+}
