@@ -1,7 +1,7 @@
 //! Guarded calls: the tables of the config file, the variables of the environment, and the store of spent nonces.
 
 use anyhow::{Context as _, anyhow};
-use handraise_config::{ConfirmEntry, Require, Settings, Who};
+use handraise_config::{ConfirmEntry, Require, Secret, Settings, Who};
 use handraise_mcp::{
     confirm::{ConfirmConfig, GuardSource, Guards, PreviewSource, Secrets, Values},
     seal::Keyring,
@@ -25,8 +25,8 @@ pub(crate) fn confirm(
         elicitation: variables.elicitation.as_deref(),
         ttl: variables.ttl.as_deref(),
         secrets: Secrets {
-            own: variables.secret.as_ref().map(|secret| secret.expose()),
-            host: variables.host_secret.as_ref().map(|secret| secret.expose()),
+            own: variables.secret.as_ref().map(Secret::expose),
+            host: variables.host_secret.as_ref().map(Secret::expose),
             data_dir: variables.data_dir.as_deref(),
         },
     };

@@ -16,7 +16,9 @@ pub(crate) fn run(shared: &Arc<Shared>, mut store: Store, questions: &Receiver<S
             Was::Unspent => Spent::No,
             Was::Spent => Spent::Yes,
             Was::Unknown => {
-                tracing::error!("the store of spent confirmations does not answer; what waits for it does not run");
+                tracing::error!(
+                    "the store of spent confirmations does not answer; what waits for it does not run"
+                );
                 Spent::Unknown
             }
         };

@@ -97,7 +97,7 @@ impl Preview {
 
 /// The words of a result: the JSON of its one text where it is some, else everything.
 fn words(content: Option<&RawValue>, structured: Option<&RawValue>) -> Option<Box<RawValue>> {
-    let blocks = content.map(|content| pointer::items(content, 1024)).unwrap_or(Some(Vec::new()))?;
+    let blocks = content.map_or_else(|| Some(Vec::new()), |content| pointer::items(content, 1024))?;
     if let [only] = blocks.as_slice()
         && let Ok(Some(text)) = sole(only, "text")
         && let Some(text) = pointer::string(text)

@@ -523,14 +523,7 @@ impl Envelope {
                     out.push(checking.retry.given_up(Outcome::Withdrawn, "server-ended"));
                 }
                 Open::Guarded(held) => {
-                    self.withdraw_guarded(
-                        held,
-                        "the server ended",
-                        "server-ended",
-                        Provenance::System,
-                        now,
-                        out,
-                    );
+                    held.withdraw("the server ended", "server-ended", Provenance::System, now, out);
                 }
                 Open::Plain(_) | Open::Called(_) | Open::Rerun(_) => {}
             }

@@ -74,12 +74,10 @@ impl Envelope {
         let id = malformed.id.as_deref().and_then(Id::parse).and_then(Id::text);
         match id.filter(|id| self.ids.is_ask(id)) {
             None => out.push(Out::ToClient { for_call: None, frame: malformed.reply() }),
-            Some(ask) => {
-                match self.take_asking(&ask) {
-                    Some(asking) => self.answered(asking, None, now, out),
-                    None => self.guarded_answer(&ask, None, now, out),
-                }
-            }
+            Some(ask) => match self.take_asking(&ask) {
+                Some(asking) => self.answered(asking, None, now, out),
+                None => self.guarded_answer(&ask, None, now, out),
+            },
         }
     }
 

@@ -1,5 +1,6 @@
 //! The folder and its files.
 
+use std::fs::Permissions;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 
@@ -63,8 +64,8 @@ fn s5_a_folder_that_cannot_be_trusted_is_refused() {
     let base = tempfile::tempdir().unwrap();
     let folder = base.path().join("confirm/spent");
     std::fs::create_dir_all(&folder).unwrap();
-    std::fs::set_permissions(base.path().join("confirm"), PermissionsExt::from_mode(0o700)).unwrap();
-    std::fs::set_permissions(&folder, PermissionsExt::from_mode(0o770)).unwrap();
+    std::fs::set_permissions(base.path().join("confirm"), Permissions::from_mode(0o700)).unwrap();
+    std::fs::set_permissions(&folder, Permissions::from_mode(0o770)).unwrap();
     let error = Store::files(base.path(), INNER).unwrap_err();
     assert!(matches!(error, OpenError::Open { .. }), "{error}");
     assert!(error.to_string().contains("chmod 700"), "{error}");
@@ -87,9 +88,9 @@ fn s5_what_cannot_be_looked_up_or_claimed_is_unknown() {
     assert_eq!((store.look([1; 16], 5), store.claim([2; 16], 1_000, 5)), (Was::Unknown, Was::Unknown));
     std::fs::remove_file(&folder).unwrap();
     std::fs::rename(&aside, &folder).unwrap();
-    std::fs::set_permissions(&folder, PermissionsExt::from_mode(0o777)).unwrap();
+    std::fs::set_permissions(&folder, Permissions::from_mode(0o777)).unwrap();
     assert_eq!((store.look([1; 16], 5), store.claim([2; 16], 1_000, 5)), (Was::Unknown, Was::Unknown));
-    std::fs::set_permissions(&folder, PermissionsExt::from_mode(0o700)).unwrap();
+    std::fs::set_permissions(&folder, Permissions::from_mode(0o700)).unwrap();
     assert_eq!((store.look([1; 16], 5), store.claim([2; 16], 1_000, 5)), (Was::Spent, Was::Unspent));
     let mut closed = Store::closed();
     assert_eq!((closed.look([1; 16], 5), closed.claim([2; 16], 1_000, 5)), (Was::Unknown, Was::Unknown));

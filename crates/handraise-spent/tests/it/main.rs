@@ -1,4 +1,6 @@
 //! Tests of the store in a real folder, with real processes.
 
+#[cfg(test)]
 mod files;
+#[cfg(test)]
 mod race;

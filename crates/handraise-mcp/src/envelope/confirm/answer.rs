@@ -61,7 +61,7 @@ impl Envelope {
                 out.push(held.record(Rail::Form, outcome, provenance, Some(latency_ms), reason));
                 let action = held.action();
                 let what = if is_shown { Told::cancelled(action) } else { Told::not_shown(action) };
-                self.tell(&held, &what, out);
+                held.tell(&what, out);
                 return;
             }
             Some((_, Answered::Both)) | None => ConfirmAnswer::Malformed,
@@ -70,7 +70,7 @@ impl Envelope {
             let provenance = if is_shown { Provenance::Client } else { Provenance::NotShown };
             let (outcome, reason, what) = ending(answer, is_shown, held.action());
             out.push(held.record(Rail::Form, outcome, provenance, Some(latency_ms), reason));
-            self.tell(&held, &what, out);
+            held.tell(&what, out);
             return;
         }
         let nonce = self.ids.nonce();
@@ -93,10 +93,10 @@ impl Envelope {
     pub(super) fn compare(&mut self, mut held: Box<Held>, now: Now, out: &mut Vec<Out>) {
         let Some(about) = &mut held.about else { return };
         let (Brought::Accepted(accepted), Some(fresh)) = (&about.brought, &about.fresh) else { return };
-        let moved = if accepted.revision != fresh.revision {
-            Some(Rejection::RevisionChanged)
-        } else {
+        let moved = if accepted.revision == fresh.revision {
             (accepted.hash != fresh.hash).then_some(Rejection::PayloadChanged)
+        } else {
+            Some(Rejection::RevisionChanged)
         };
         let Some(moved) = moved else { return self.claim(held, now, out) };
         let (latency, reason) = (Some(accepted.latency_ms), Some(moved.as_str()));
@@ -108,18 +108,18 @@ impl Envelope {
         // The acceptance of what is no longer there is settled.
         out.push(Self::burn(nonce.0, nonce.1));
         if is_last {
-            self.tell(&held, &Told::not_accepted(held.action(), moved), out);
+            held.tell(&Told::not_accepted(held.action(), moved), out);
         } else {
             self.offer(held, now, out);
         }
     }
 
     /// Nobody answered in time.
-    pub(super) fn form_timed_out(&self, held: &Held, ask: &str, since: Moment, now: Now, out: &mut Vec<Out>) {
+    pub(super) fn form_timed_out(held: &Held, ask: &str, since: Moment, now: Now, out: &mut Vec<Out>) {
         let frame = reply::cancelled(&quoted(ask), "nobody answered in time");
         out.push(Out::ToClient { for_call: Some(held.id.clone()), frame });
         let latency = Some(offer::millis(since, now));
         out.push(held.record(Rail::Form, Outcome::Timeout, Provenance::System, latency, None));
-        self.tell(held, &Told::timed_out(held.action()), out);
+        held.tell(&Told::timed_out(held.action()), out);
     }
 }

@@ -194,7 +194,7 @@ impl Envelope {
             let (outcome, provenance) = (Outcome::Error, Provenance::System);
             out.push(held.record(Rail::Refuse, outcome, provenance, None, Some("tools-not-listed")));
             let note = "The server did not list its tools, so that nobody can say what this one is.";
-            self.tell(&held, &Told::unreadable(held.action(), "tools-not-listed", note), out);
+            held.tell(&Told::unreadable(held.action(), "tools-not-listed", note), out);
             return;
         }
         if held.about.is_some() {

@@ -166,9 +166,37 @@ impl Held {
     fn action(&self) -> &str {
         self.about.as_ref().map_or("Run a tool", |about| &about.action)
     }
+
+    /// Ends a call with a result that says that nothing was done.
+    fn tell(&self, what: &Told, out: &mut Vec<Out>) {
+        out.push(told(self.id.borrow(), self.party.era, what));
+    }
+
+    /// Takes back what a call has under way.
+    pub(super) fn withdraw(
+        &self,
+        why: &str,
+        reason: &'static str,
+        provenance: Provenance,
+        now: Now,
+        out: &mut Vec<Out>,
+    ) {
+        let key = self.wait.as_ref().map(|(_, key)| quoted(key)).unwrap_or_default();
+        let mut latency = None;
+        match self.stage {
+            Stage::Preview => out.push(Out::ToUpstream(reply::cancelled(&key, why))),
+            Stage::Asking(since) => {
+                latency = Some(offer::millis(since, now));
+                let frame = reply::cancelled(&key, why);
+                out.push(Out::ToClient { for_call: Some(self.id.clone()), frame });
+            }
+            Stage::Listing | Stage::Look | Stage::Claim => {}
+        }
+        let rail = self.about.as_ref().map_or(Rail::Refuse, |about| about.rail);
+        out.push(self.record(rail, Outcome::Withdrawn, provenance, latency, Some(reason)));
+    }
 }
 
-#[expect(clippy::too_many_arguments, reason = "the members of a record")]
 fn record(
     party: &Party,
     tool: String,
@@ -270,11 +298,6 @@ impl Envelope {
         }
     }
 
-    /// Ends a call with a result that says that nothing was done.
-    fn tell(&self, held: &Held, what: &Told, out: &mut Vec<Out>) {
-        out.push(told(held.id.borrow(), held.party.era, what));
-    }
-
     /// There is no room for a call.
     fn no_room(id: Id<'_>) -> Out {
         failed(id.to_owned(), INTERNAL, "too many bytes of calls are in flight; nothing was done")
@@ -290,9 +313,9 @@ impl Envelope {
             Stage::Listing => {}
             Stage::Preview => {
                 out.push(Out::ToUpstream(reply::cancelled(&quoted(key), "no answer in time")));
-                self.no_preview(&held, crate::confirm::PreviewFault::Late, out);
+                Self::no_preview(&held, crate::confirm::PreviewFault::Late, out);
             }
-            Stage::Asking(since) => self.form_timed_out(&held, key, since, now, out),
+            Stage::Asking(since) => Self::form_timed_out(&held, key, since, now, out),
             Stage::Look | Stage::Claim => self.store_said(held, Spent::Unknown, now, out),
         }
         true
@@ -301,32 +324,7 @@ impl Envelope {
     /// The client cancels a call: nothing of it runs, and nobody is answered.
     pub(super) fn guarded_cancelled(&mut self, held: &Held, why: &str, now: Now, out: &mut Vec<Out>) {
         self.unhold(held);
-        self.withdraw_guarded(held, why, "call-cancelled", Provenance::Client, now, out);
-    }
-
-    /// Takes back what a call has under way.
-    pub(super) fn withdraw_guarded(
-        &self,
-        held: &Held,
-        why: &str,
-        reason: &'static str,
-        provenance: Provenance,
-        now: Now,
-        out: &mut Vec<Out>,
-    ) {
-        let key = held.wait.as_ref().map(|(_, key)| quoted(key)).unwrap_or_default();
-        let mut latency = None;
-        match held.stage {
-            Stage::Preview => out.push(Out::ToUpstream(reply::cancelled(&key, why))),
-            Stage::Asking(since) => {
-                latency = Some(offer::millis(since, now));
-                let frame = reply::cancelled(&key, why);
-                out.push(Out::ToClient { for_call: Some(held.id.clone()), frame });
-            }
-            Stage::Listing | Stage::Look | Stage::Claim => {}
-        }
-        let rail = held.about.as_ref().map_or(Rail::Refuse, |about| about.rail);
-        out.push(held.record(rail, Outcome::Withdrawn, provenance, latency, Some(reason)));
+        held.withdraw(why, "call-cancelled", Provenance::Client, now, out);
     }
 
     /// The client sends nothing more: nobody answers the forms that are out.
@@ -335,15 +333,8 @@ impl Envelope {
         for key in keys {
             let Some(held) = self.take_held(&key) else { continue };
             if let Stage::Asking(_) = held.stage {
-                self.withdraw_guarded(
-                    &held,
-                    "the client is gone",
-                    "client-closed",
-                    Provenance::System,
-                    now,
-                    out,
-                );
-                self.tell(&held, &Told::cancelled(held.action()), out);
+                held.withdraw("the client is gone", "client-closed", Provenance::System, now, out);
+                held.tell(&Told::cancelled(held.action()), out);
             } else {
                 let (stage, wait) = (held.stage, held.wait.clone());
                 self.hold(held, stage, wait);

@@ -25,13 +25,13 @@ impl Envelope {
 
     /// The first of the two calls of the token rail.
     fn give_token(&mut self, held: &Held, now: Now, out: &mut Vec<Out>) {
-        let told = self.phase1(held, now, |action, phase1| Told::confirmation_required(action, phase1));
+        let told = self.phase1(held, now, Told::confirmation_required);
         match told {
             Ok(told) => {
                 out.push(held.record(Rail::Token, Outcome::Asked, Provenance::System, None, None));
-                self.tell(held, &told, out);
+                held.tell(&told, out);
             }
-            Err(too_long) => self.too_long(held, Rail::Token, too_long, out),
+            Err(too_long) => Self::too_long(held, Rail::Token, too_long, out),
         }
     }
 
@@ -74,7 +74,7 @@ impl Envelope {
         let message = shown(&held).map_or(Err(TooLong { hidden: 0 }), |shown| shown.message());
         let message = match message {
             Ok(message) => message,
-            Err(too_long) => return self.too_long(&held, Rail::Form, too_long, out),
+            Err(too_long) => return Self::too_long(&held, Rail::Form, too_long, out),
         };
         if held.party.era == Era::Mrtr {
             return self.hand_form_back(&held, &message, now, out);
@@ -87,7 +87,7 @@ impl Envelope {
                 None,
                 Some("client-closed"),
             ));
-            self.tell(&held, &Told::not_shown(held.action()), out);
+            held.tell(&Told::not_shown(held.action()), out);
             return;
         }
         let timeout = self.process.config.ask_timeout;
@@ -101,7 +101,7 @@ impl Envelope {
                 None,
                 Some("too-late"),
             ));
-            self.tell(&held, &Told::timed_out(held.action()), out);
+            held.tell(&Told::timed_out(held.action()), out);
             return;
         }
         let dialect = FormDialect::of_version(held.party.version.as_deref().unwrap_or_default());
@@ -140,9 +140,9 @@ impl Envelope {
     }
 
     /// A surface would not show all of it, and so nobody can confirm it there.
-    pub(super) fn too_long(&self, held: &Held, rail: Rail, too_long: TooLong, out: &mut Vec<Out>) {
+    pub(super) fn too_long(held: &Held, rail: Rail, too_long: TooLong, out: &mut Vec<Out>) {
         out.push(held.record(rail, Outcome::NotOffered, Provenance::System, None, Some("too-long")));
-        self.tell(held, &Told::too_long(held.action(), too_long.hidden), out);
+        held.tell(&Told::too_long(held.action(), too_long.hidden), out);
     }
 }
 

@@ -26,17 +26,17 @@ impl Envelope {
         let is_read_only =
             listed.is_some_and(|tool| tool.is_read_only) && !self.process.is_harmful(rule.tool());
         if !is_read_only && !rule.is_trusted() {
-            return self.no_preview(&held, PreviewFault::NotReadOnly, out);
+            return Self::no_preview(&held, PreviewFault::NotReadOnly, out);
         }
         // Who trusts a preview says that it does no harm, whatever its annotations are.
         let is_harmless = rule.is_trusted() || is_read_only;
         let config = self.process.config.confirm.as_ref();
         if config.is_none_or(|config| config.guards.of(rule.tool(), is_harmless).is_some()) {
-            return self.no_preview(&held, PreviewFault::Guarded, out);
+            return Self::no_preview(&held, PreviewFault::Guarded, out);
         }
         let ours = self.ids.request();
         let Some(request) = preview_request(&held, rule, &ours) else {
-            return self.no_preview(&held, PreviewFault::Error, out);
+            return Self::no_preview(&held, PreviewFault::Error, out);
         };
         out.push(Out::ToUpstream(request));
         self.hold(held, Stage::Preview, Some((now.boot + PATIENCE, ours)));
@@ -60,17 +60,17 @@ impl Envelope {
         };
         match read {
             Ok(preview) => self.was_read(held, Some(preview), now, out),
-            Err(fault) => self.no_preview(&held, fault, out),
+            Err(fault) => Self::no_preview(&held, fault, out),
         }
         true
     }
 
     /// There is no preview, and so no confirmation.
-    pub(super) fn no_preview(&self, held: &Held, fault: PreviewFault, out: &mut Vec<Out>) {
+    pub(super) fn no_preview(held: &Held, fault: PreviewFault, out: &mut Vec<Out>) {
         out.push(held.record(Rail::Refuse, Outcome::Error, Provenance::System, None, Some(fault.as_str())));
         let note =
             "What would happen could not be read from the server, so that there is nothing to confirm.";
-        self.tell(held, &Told::unreadable(held.action(), fault.as_str(), note), out);
+        held.tell(&Told::unreadable(held.action(), fault.as_str(), note), out);
     }
 
     /// The upstream asks something by itself while a preview of ours is under way: a preview never asks. The question is
@@ -89,7 +89,7 @@ impl Envelope {
             }
             has_asked = true;
             out.push(Out::ToUpstream(reply::cancelled(&quoted(&key), "a preview does not ask")));
-            self.no_preview(&held, PreviewFault::Asked, out);
+            Self::no_preview(&held, PreviewFault::Asked, out);
         }
         (has_asked && is_alone).then(|| {
             let message = "a preview does not ask";
@@ -114,7 +114,7 @@ impl Envelope {
                 out.push(Self::no_room(held.id.borrow()));
                 return;
             }
-            (Err(Unbindable::Malformed | _), _) => return self.no_preview(&held, PreviewFault::Error, out),
+            (Err(Unbindable::Malformed | _), _) => return Self::no_preview(&held, PreviewFault::Error, out),
         };
         about.fresh = Some(Fresh { hash, revision, preview: words, _room: room });
         match &about.brought {

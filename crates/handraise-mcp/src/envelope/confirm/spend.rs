@@ -81,18 +81,18 @@ impl Envelope {
         let reason = Some(rejection.as_str());
         out.push(held.record(rail, Outcome::Invalid, Provenance::Client, latency, reason));
         if rail == Rail::Form {
-            return self.tell(held, &Told::not_accepted(&about.action, rejection), out);
+            return held.tell(&Told::not_accepted(&about.action, rejection), out);
         }
         let has_changed = matches!(rejection, Rejection::RevisionChanged | Rejection::PayloadChanged);
         let told = if has_changed && !about.form_was_sent {
             match self.phase1(held, now, |action, fresh| Told::rejected(action, rejection, Some(fresh))) {
                 Ok(told) => told,
-                Err(too_long) => return self.too_long(held, rail, too_long, out),
+                Err(too_long) => return Self::too_long(held, rail, too_long, out),
             }
         } else {
             Told::rejected(&about.action, rejection, None)
         };
-        self.tell(held, &told, out);
+        held.tell(&told, out);
     }
 
     /// The call runs: it was confirmed, and nothing else will run with what confirmed it.
