@@ -4,7 +4,7 @@
 //! request the moment before it hands it to the socket, and requests fail only after the writer has stopped.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, VecDeque},
     pin::pin,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
@@ -29,6 +29,10 @@ use crate::access::Grant;
 pub(crate) const QUEUED_FRAMES: usize = 1_024;
 /// Bytes that may wait for a holder to read them.
 const QUEUED_BYTES: usize = 32 * 1024 * 1024;
+
+/// How many endings are remembered until the holder tells of them itself. It does so at once; of one that is forgotten
+/// the database knows.
+const ENDINGS: usize = 256;
 
 /// How long the writing of a verdict is waited for.
 const WRITTEN_WITHIN: Duration = Duration::from_secs(5);
@@ -72,6 +76,8 @@ pub(crate) struct Connection {
     /// Submissions that are being forwarded on this connection, and whether their response came: their verdict is not to
     /// be asked for.
     forwarding: Mutex<HashMap<String, bool>>,
+    /// Asks that ended by a response on this connection, each with the submission that won.
+    ended: Mutex<VecDeque<(String, String)>>,
     /// Told when a submission was seen through.
     seen_through: Notify,
 }
@@ -104,6 +110,7 @@ impl Connection {
             next_id: AtomicU64::new(1),
             waiting: Mutex::default(),
             forwarding: Mutex::default(),
+            ended: Mutex::default(),
             seen_through: Notify::new(),
         };
         (Arc::new(connection), queue)
@@ -207,6 +214,22 @@ impl Connection {
     pub(crate) fn forwarded(&self, submission: &str) {
         lock(&self.forwarding).remove(submission);
         self.seen_through.notify_waiters();
+    }
+
+    /// An ask has ended by a response on this connection, and that is written.
+    pub(crate) fn ended(&self, ask: &str, submission: &str) {
+        let mut ended = lock(&self.ended);
+        if ended.len() >= ENDINGS {
+            ended.pop_front();
+        }
+        ended.push_back((ask.to_owned(), submission.to_owned()));
+    }
+
+    /// Whether it is written that this submission ended this ask. Said once.
+    pub(crate) fn has_ended(&self, ask: &str, submission: &str) -> bool {
+        let mut ended = lock(&self.ended);
+        let found = ended.iter().position(|(known, winner)| known == ask && winner == submission);
+        found.and_then(|found| ended.remove(found)).is_some()
     }
 
     pub(crate) fn is_forwarding(&self, submission: &str) -> bool {

@@ -81,7 +81,7 @@ impl Store {
     /// When the database fails.
     pub async fn tokens(&self) -> Result<Vec<StoredToken>, StoreError> {
         on!(self, db => {
-            let rows: Vec<TokenRow> = sqlx::query_as(ALL).fetch_all(db.readers()).await?;
+            let rows: Vec<TokenRow> = sqlx::query_as(ALL).fetch_all(&mut *db.reader().await?).await?;
             rows.into_iter().map(TryInto::try_into).collect()
         })
     }
@@ -143,7 +143,7 @@ impl Store {
     /// When the database fails.
     pub async fn flags(&self) -> Result<BTreeMap<String, bool>, StoreError> {
         on!(self, db => {
-            let rows: Vec<(String, bool)> = sqlx::query_as(FLAGS).fetch_all(db.readers()).await?;
+            let rows: Vec<(String, bool)> = sqlx::query_as(FLAGS).fetch_all(&mut *db.reader().await?).await?;
             Ok(rows.into_iter().collect())
         })
     }

@@ -17,6 +17,7 @@ use crate::{
     rows::{self, OwnedAsk},
     sessions::{self, Claim},
     settle::{self, Ending},
+    sqlite::transaction,
 };
 
 /// An ask as its holder announced it, and who that holder is.
@@ -60,14 +61,27 @@ const FIND: &str = "SELECT instance, digest, state, due, parked_until FROM asks 
 
 /// Opens an ask that is new, within its session, if it has one, and within the bounds. It changes no row otherwise;
 /// only then is it worth asking why.
-pub(crate) const INSERT: &str = "INSERT INTO asks (id, instance, state, digest, source, session_id, bytes, \
+macro_rules! insert {
+    () => {
+        "INSERT INTO asks (id, instance, state, digest, source, session_id, bytes, \
     opened_at, deadline, due, parked_until, holder_kind, holder_token, client, server, content, token) \
     SELECT $1, i.id, 'open', $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, i.token \
     FROM instances i JOIN holdings h ON h.token = i.token WHERE i.id = $2 \
     AND i.open_asks < $16 AND i.open_bytes + $6 <= $17 \
     AND h.open_asks < $18 AND h.asks < $19 AND h.bytes + $6 <= $20 \
     AND ($5 IS NULL OR EXISTS (SELECT 1 FROM sessions e WHERE e.id = $5 AND e.instance = $2 AND e.waiting < $21)) \
-    ON CONFLICT (id) DO NOTHING";
+    ON CONFLICT (id) DO NOTHING"
+    };
+}
+const INSERT: &str = insert!();
+/// The same, with its entry in the transcript of its session: `$22` bytes, `$23`.
+const INSERT_IN_SESSION: &str = transaction!(
+    insert!(),
+    "UPDATE sessions SET last_seq = last_seq + 1, bytes = bytes + $22, updated_at = $7 \
+     WHERE id = $5 AND changes() = 1 RETURNING last_seq, bytes",
+    "INSERT INTO messages (session_id, seq, bytes, body) \
+     SELECT id, last_seq, $22, $23 FROM sessions WHERE id = $5 AND changes() = 1"
+);
 
 const REFRESH: &str = "UPDATE asks SET deadline = $2, due = $3, parked_until = $4 WHERE id = $1";
 
@@ -146,11 +160,11 @@ fn opened(now: Now, new: &Announcement<'_>, times: &Times) -> Result<Ask, Failur
     })
 }
 
-/// Opens an ask within a transaction; yields whether it is new and fits.
-macro_rules! insert {
-    ($tx:expr, $now:expr, $new:expr, $times:expr, $bytes:expr, $content:expr, $client:expr, $bounds:expr) => {{
+/// Binds the parameters of [`INSERT`].
+macro_rules! bind_insert {
+    ($query:expr, $now:expr, $new:expr, $times:expr, $bytes:expr, $content:expr, $client:expr, $bounds:expr) => {{
         let (new, times, bounds): (&Announcement<'_>, &Times, &Bounds) = ($new, $times, $bounds);
-        sqlx::query(INSERT)
+        $query
             .bind(&new.ask.id)
             .bind(new.instance)
             .bind(new.digest)
@@ -172,10 +186,6 @@ macro_rules! insert {
             .bind(i64::from(bounds.token_asks))
             .bind(holdings::bytes(bounds.token_bytes))
             .bind(i64::from(bounds.session_open_asks))
-            .execute(&mut *$tx)
-            .await?
-            .rows_affected()
-            == 1
     }};
 }
 
@@ -224,47 +234,64 @@ impl Store {
             let content = rows::text("asks", &ask.content)?;
             let bytes = i64::try_from(content.len()).unwrap_or(i64::MAX / 2);
             let client = ask.client.as_ref().map(|client| rows::text("asks", client)).transpose()?;
-            let mut tx = db.begin().await?;
-            if !insert!(tx, now, new, &times, bytes, &content, &client, bounds) {
-                let known: Option<Known> =
-                    sqlx::query_as(FIND).bind(&ask.id).fetch_optional(&mut *tx).await?;
-                if let Some(known) = known {
-                    let again = hear_again!(tx, now, new, &times, known);
-                    tx.commit().await?;
-                    return Ok(again);
-                }
-                if let Some(session) = &ask.content.session_id {
-                    let agent = ask.client.as_ref().map_or("agent", |client| client.name.as_str());
-                    let claim = sessions::claim_in!(
-                        tx,
-                        now,
-                        session,
-                        new.instance,
-                        agent,
-                        new.holder_token,
-                        bounds
-                    );
-                    match claim {
-                        Claim::Ours => {}
-                        Claim::NotOwner => return Ok(Announced::NotOwner),
-                        Claim::Full => return Ok(Announced::Full(Full::TokenSessions)),
+            let entry = ask.content.session_id.as_ref().map(|session| {
+                clarification_request(now, session, &ask.id, &ask.content.message)
+            });
+            // Most often an ask is new and its session is there, and one call does it.
+            let statements = if entry.is_some() { INSERT_IN_SESSION } else { INSERT };
+            let query = sqlx::query(statements);
+            let mut query = bind_insert!(query, now, new, &times, bytes, &content, &client, bounds);
+            if let Some(entry) = &entry {
+                let body = rows::text("messages", entry)?;
+                query = query.bind(i64::try_from(body.len()).unwrap_or(i64::MAX)).bind(body);
+            }
+            let outcome = db.write(query).await?;
+            if outcome.changed(0) == 1 {
+                let mut message = None;
+                if let Some(entry) = entry {
+                    let (seq, held): (i64, i64) =
+                        outcome.row(1)?.ok_or_else(|| Failure::row("sessions", "a row vanished"))?;
+                    if held > sessions::TRANSCRIPT_BYTES {
+                        let mut tx = db.begin().await?;
+                        sessions::trim_in!(tx, &entry.session_id, held);
+                        tx.commit().await?;
                     }
+                    message = Some(Box::new(Message { seq: u64::try_from(seq).unwrap_or(0), ..entry }));
                 }
-                if !insert!(tx, now, new, &times, bytes, &content, &client, bounds) {
-                    let counts: Option<holdings::Counts> = sqlx::query_as(holdings::COUNTS)
-                        .bind(new.instance)
-                        .bind(&ask.content.session_id)
-                        .fetch_optional(&mut *tx)
-                        .await?;
-                    return match counts.and_then(|counts| counts.full(bounds, bytes)) {
-                        Some(full) => Ok(Announced::Full(full)),
-                        None => Err(Failure::row("instances", "the holder of a new ask is not there")),
-                    };
+                return Ok(Announced::Opened { ask: Box::new(opened(now, new, &times)?), message });
+            }
+            let mut tx = db.begin().await?;
+            let known: Option<Known> = sqlx::query_as(FIND).bind(&ask.id).fetch_optional(&mut *tx).await?;
+            if let Some(known) = known {
+                let again = hear_again!(tx, now, new, &times, known);
+                tx.commit().await?;
+                return Ok(again);
+            }
+            if let Some(session) = &ask.content.session_id {
+                let agent = ask.client.as_ref().map_or("agent", |client| client.name.as_str());
+                let claim =
+                    sessions::claim_in!(tx, now, session, new.instance, agent, new.holder_token, bounds);
+                match claim {
+                    Claim::Ours => {}
+                    Claim::NotOwner => return Ok(Announced::NotOwner),
+                    Claim::Full => return Ok(Announced::Full(Full::TokenSessions)),
                 }
             }
+            let query = sqlx::query(INSERT);
+            let query = bind_insert!(query, now, new, &times, bytes, &content, &client, bounds);
+            if query.execute(&mut *tx).await?.rows_affected() == 0 {
+                let counts: Option<holdings::Counts> = sqlx::query_as(holdings::COUNTS)
+                    .bind(new.instance)
+                    .bind(&ask.content.session_id)
+                    .fetch_optional(&mut *tx)
+                    .await?;
+                return match counts.and_then(|counts| counts.full(bounds, bytes)) {
+                    Some(full) => Ok(Announced::Full(full)),
+                    None => Err(Failure::row("instances", "the holder of a new ask is not there")),
+                };
+            }
             let mut message = None;
-            if let Some(session) = &ask.content.session_id {
-                let entry = clarification_request(now, session, &ask.id, &ask.content.message);
+            if let Some(entry) = entry {
                 message = sessions::append_in!(tx, now, new.instance, None, entry, i64::MAX);
             }
             tx.commit().await?;
@@ -278,7 +305,7 @@ impl Store {
     /// When the database fails.
     pub async fn ask(&self, id: &str) -> Result<Option<(Ask, String)>, StoreError> {
         on!(self, db => {
-            let mut reader = db.readers().acquire().await?;
+            let mut reader = db.reader().await?;
             Ok(by_id!(reader, id).map(|OwnedAsk { ask, instance }| (ask, instance)))
         })
     }

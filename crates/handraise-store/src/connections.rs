@@ -83,7 +83,7 @@ impl Store {
     /// When the database fails.
     pub async fn instance(&self, id: &str) -> Result<Option<Instance>, StoreError> {
         on!(self, db => {
-            let row: Option<InstanceRow> = sqlx::query_as(FIND).bind(id).fetch_optional(db.readers()).await?;
+            let row: Option<InstanceRow> = sqlx::query_as(FIND).bind(id).fetch_optional(&mut *db.reader().await?).await?;
             Ok(row.map(|InstanceRow { id, token, resume_hash, epoch }| Instance {
                 id,
                 token,

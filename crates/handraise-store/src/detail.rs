@@ -28,7 +28,7 @@ impl Store {
     /// When the database fails.
     pub async fn ask_detail(&self, id: &str) -> Result<Option<(Ask, Vec<AskEvent>, String)>, StoreError> {
         on!(self, db => {
-            let mut reader = db.readers().acquire().await?;
+            let mut reader = db.reader().await?;
             let Some(owned) = by_id!(reader, id) else { return Ok(None) };
             let opened = owned.ask.opened_at.as_millisecond();
             let ended = owned.ask.settlement.as_ref().map_or(i64::MAX, |how| how.at.as_millisecond());

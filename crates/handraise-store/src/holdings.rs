@@ -186,7 +186,7 @@ impl Store {
     /// When the database fails.
     pub async fn count_open(&self) -> Result<u64, StoreError> {
         on!(self, db => {
-            let count: i64 = sqlx::query_scalar(OPEN).fetch_one(db.readers()).await?;
+            let count: i64 = sqlx::query_scalar(OPEN).fetch_one(&mut *db.reader().await?).await?;
             Ok(u64::try_from(count).unwrap_or(0))
         })
     }

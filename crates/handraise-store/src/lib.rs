@@ -124,7 +124,7 @@ impl Store {
     /// When it does not.
     pub async fn ping(&self) -> Result<(), StoreError> {
         on!(self, db => {
-            sqlx::query("SELECT 1").execute(db.readers()).await?;
+            sqlx::query("SELECT 1").execute(&mut *db.reader().await?).await?;
             Ok(())
         })
     }

@@ -67,16 +67,18 @@ macro_rules! by_id {
 }
 pub(crate) use by_id;
 
+/// Reads whole asks as `a`, each with the submission `s` that won.
 macro_rules! select_asks {
-    ($($rest:expr),+) => {
+    ($($rest:expr),+ $(,)?) => {
         concat!(
             "SELECT ",
-            rows::ask_columns!(),
+            $crate::rows::ask_columns!(),
             " FROM asks a LEFT JOIN submissions s ON s.id = a.submission_id ",
             $($rest),+
         )
     };
 }
+pub(crate) use select_asks;
 
 pub(crate) const BY_ID: &str = select_asks!("WHERE a.id = $1");
 
@@ -191,7 +193,7 @@ impl Store {
                         if let Some(source) = source { query.bind(source.as_str()) } else { query }
                     }
                 };
-                let rows: Vec<RoundRow> = query.fetch_all(db.readers()).await?;
+                let rows: Vec<RoundRow> = query.fetch_all(&mut *db.reader().await?).await?;
                 let found = i64::try_from(rows.len()).unwrap_or(i64::MAX);
                 // Rounds in which nobody has anything left are the last. One whose rest was empty may not be.
                 let is_last = filter.session.is_some() || (found == 0 && key == i64::MIN);
@@ -245,7 +247,7 @@ impl Store {
                     .bind(source.as_str()),
                 (None, None) => sqlx::query_as(SETTLED).bind(key).bind(id).bind(wanted),
             };
-            let rows: Vec<AskRow> = query.fetch_all(db.readers()).await?;
+            let rows: Vec<AskRow> = query.fetch_all(&mut *db.reader().await?).await?;
             let more = i64::try_from(rows.len()).unwrap_or(i64::MAX) == wanted;
             let mut next = None;
             let mut asks = Vec::new();

@@ -110,7 +110,7 @@ impl Store {
             let rows: Vec<NoticeRow> = sqlx::query_as(NEXT)
                 .bind(after)
                 .bind(i64::from(limit))
-                .fetch_all(db.readers())
+                .fetch_all(&mut *db.reader().await?)
                 .await?;
             rows.into_iter().map(TryInto::try_into).collect()
         })
@@ -122,7 +122,7 @@ impl Store {
     /// When the database fails; then they are sent again.
     pub async fn sent(&self, last: i64) -> Result<(), StoreError> {
         on!(self, db => {
-            sqlx::query(DONE).bind(last).execute(db.writer()).await?;
+            db.write(sqlx::query(DONE).bind(last)).await?;
             Ok(())
         })
     }

@@ -98,7 +98,7 @@ impl Store {
                 tx.commit().await?;
                 more |= i64::try_from(gone.rows_affected()).unwrap_or(0) == AT_ONCE;
             }
-            sqlx::query(EMPTY_HOLDINGS).execute(db.writer()).await?;
+            db.write(sqlx::query(EMPTY_HOLDINGS)).await?;
             Ok(more)
         })
     }

@@ -10,6 +10,7 @@ use crate::{
     error::Failure,
     holdings::{self, Bounds},
     on, rows,
+    sqlite::transaction,
 };
 
 /// Bytes of one session's transcript; beyond, the oldest entries go (acp.md, "Agent life").
@@ -101,11 +102,22 @@ const END_ORPHANED: &str = "UPDATE sessions SET state = 'ended', background = FA
 
 /// Numbers the entry and counts its bytes; no row when the session is not ours, the entry is known, or the token has as
 /// much as it may have.
-pub(crate) const NUMBER: &str = "UPDATE sessions SET last_seq = last_seq + 1, bytes = bytes + $3, \
+macro_rules! number {
+    () => {
+        "UPDATE sessions SET last_seq = last_seq + 1, bytes = bytes + $3, \
     last_holder_seq = CASE WHEN $4 < 0 THEN last_holder_seq ELSE $4 END, updated_at = $5 \
     WHERE id = $1 AND instance = $2 AND ($4 < 0 OR last_holder_seq < $4) \
     AND COALESCE((SELECT h.bytes FROM holdings h WHERE h.token = sessions.token), 0) + $3 <= $6 \
-    RETURNING last_seq, bytes";
+    RETURNING last_seq, bytes"
+    };
+}
+pub(crate) const NUMBER: &str = number!();
+/// Numbers the entry and puts it in.
+const NUMBER_AND_APPEND: &str = transaction!(
+    number!(),
+    "INSERT INTO messages (session_id, seq, bytes, body) \
+     SELECT id, last_seq, $3, $7 FROM sessions WHERE id = $1 AND changes() = 1"
+);
 pub(crate) const APPEND: &str = "INSERT INTO messages (session_id, seq, bytes, body) VALUES ($1, $2, $3, $4)";
 pub(crate) const OLDEST: &str =
     "SELECT seq, bytes FROM messages WHERE session_id = $1 ORDER BY seq LIMIT 256";
@@ -379,14 +391,28 @@ impl Store {
         bounds: &Bounds,
     ) -> Result<Appended, StoreError> {
         on!(self, db => {
-            let mut tx = db.begin().await?;
-            let most = holdings::bytes(bounds.token_bytes);
-            if let Some(entry) = append_in!(tx, now, instance, Some(entry.seq), entry.clone(), most) {
-                tx.commit().await?;
-                return Ok(Appended::New(Box::new(entry)));
+            let body = rows::text("messages", entry)?;
+            let appending = sqlx::query(NUMBER_AND_APPEND)
+                .bind(&entry.session_id)
+                .bind(instance)
+                .bind(i64::try_from(body.len()).unwrap_or(i64::MAX))
+                .bind(i64::try_from(entry.seq).unwrap_or(i64::MAX))
+                .bind(now.wall_millis())
+                .bind(holdings::bytes(bounds.token_bytes))
+                .bind(body);
+            if let Some((seq, held)) = db.write(appending).await?.row::<(i64, i64)>(0)? {
+                if held > TRANSCRIPT_BYTES {
+                    let mut tx = db.begin().await?;
+                    trim_in!(tx, &entry.session_id, held);
+                    tx.commit().await?;
+                }
+                let seq = u64::try_from(seq).unwrap_or(0);
+                return Ok(Appended::New(Box::new(Message { seq, ..entry.clone() })));
             }
-            let owner: Option<(Option<String>, i64)> =
-                sqlx::query_as(OWNER).bind(&entry.session_id).fetch_optional(&mut *tx).await?;
+            let owner: Option<(Option<String>, i64)> = sqlx::query_as(OWNER)
+                .bind(&entry.session_id)
+                .fetch_optional(&mut *db.reader().await?)
+                .await?;
             Ok(match owner {
                 Some((Some(owner), last)) if owner == instance => {
                     let is_known = last >= i64::try_from(entry.seq).unwrap_or(i64::MAX);
@@ -403,7 +429,7 @@ impl Store {
     /// When the database fails.
     pub async fn session(&self, id: &str) -> Result<Option<(Session, Option<String>)>, StoreError> {
         on!(self, db => {
-            let row: Option<SessionRow> = sqlx::query_as(BY_ID).bind(id).fetch_optional(db.readers()).await?;
+            let row: Option<SessionRow> = sqlx::query_as(BY_ID).bind(id).fetch_optional(&mut *db.reader().await?).await?;
             row.map(TryInto::try_into).transpose()
         })
     }
@@ -419,9 +445,9 @@ impl Store {
     ) -> Result<Vec<(Session, Option<String>)>, StoreError> {
         on!(self, db => {
             let rows: Vec<SessionRow> =
-                sqlx::query_as(ALIVE).bind(i64::from(alive)).fetch_all(db.readers()).await?;
+                sqlx::query_as(ALIVE).bind(i64::from(alive)).fetch_all(&mut *db.reader().await?).await?;
             let more: Vec<SessionRow> =
-                sqlx::query_as(LATEST).bind(i64::from(latest)).fetch_all(db.readers()).await?;
+                sqlx::query_as(LATEST).bind(i64::from(latest)).fetch_all(&mut *db.reader().await?).await?;
             let mut sessions = Vec::with_capacity(rows.len() + more.len());
             for row in rows.into_iter().chain(more) {
                 sessions.push(<(Session, Option<String>)>::try_from(row)?);
@@ -439,7 +465,7 @@ impl Store {
     pub async fn sessions_of(&self, instance: &str) -> Result<Vec<Session>, StoreError> {
         on!(self, db => {
             let rows: Vec<SessionRow> =
-                sqlx::query_as(OF_INSTANCE).bind(instance).fetch_all(db.readers()).await?;
+                sqlx::query_as(OF_INSTANCE).bind(instance).fetch_all(&mut *db.reader().await?).await?;
             rows.into_iter()
                 .map(|row| <(Session, Option<String>)>::try_from(row).map(|(session, _)| session))
                 .collect()
@@ -456,7 +482,7 @@ impl Store {
                 .bind(session)
                 .bind(i64::try_from(after).unwrap_or(i64::MAX))
                 .bind(i64::from(limit))
-                .fetch_all(db.readers())
+                .fetch_all(&mut *db.reader().await?)
                 .await?;
             rows.into_iter()
                 .map(|(seq, body)| {

@@ -9,9 +9,10 @@ use jiff::Timestamp;
 use crate::{
     Now, Store, StoreError,
     error::Failure,
-    lists::by_id,
+    lists::select_asks,
     on,
-    rows::{self, OwnedAsk},
+    rows::{self, AskRow, OwnedAsk},
+    sqlite::transaction,
 };
 
 /// How an ask ends.
@@ -61,68 +62,85 @@ pub enum Settled {
 
 /// The one statement that ends an ask. It changes one row, or the ask had ended. An ask cannot have ended before it
 /// opened, whatever its holder says: it would be forgotten by age at once.
-pub(crate) const SETTLE: &str = "UPDATE asks SET state = 'settled', \
-    settled_at = CASE WHEN $2 < opened_at THEN opened_at ELSE $2 END, outcome = $3, \
-    provenance = $4, rail = $5, wire = $6, settled_by = $7, reason = $8, submission_id = $9 \
-    WHERE id = $1 AND state <> 'settled'";
-
+///
 /// A submission lends its name and provenance only to the outcome that it asked for, and only when the holder has not
 /// turned it down before: otherwise a holder could say that a human accepted what a human skipped (S15).
-pub(crate) const WINNER: &str = "SELECT id, by_name, provenance FROM submissions WHERE id = $1 AND ask = $2 \
-    AND rejected = $3 AND (verdict IS NULL OR verdict = 'delivered')";
-
-rows::row! {
-    Winner { id: String, by_name: String, provenance: String, }
+///
+/// The parameters from `$at` on are those of [`bind_ending!`], in its order.
+macro_rules! settle {
+    ($ask:expr, $at:expr, $outcome:expr, $provenance:expr, $rail:expr, $wire:expr, $by:expr, $reason:expr,
+        $winner:expr, $rejected:expr) => {
+        concat!(
+            "UPDATE asks SET state = 'settled', settled_at = CASE WHEN ",
+            $at,
+            " < opened_at THEN opened_at ELSE ",
+            $at,
+            " END, outcome = ",
+            $outcome,
+            ", provenance = COALESCE(w.provenance, ",
+            $provenance,
+            "), rail = ",
+            $rail,
+            ", wire = ",
+            $wire,
+            ", settled_by = CASE WHEN w.id IS NULL THEN ",
+            $by,
+            " ELSE w.by_name END, reason = ",
+            $reason,
+            ", submission_id = w.id FROM (SELECT 1) AS always LEFT JOIN submissions w ON w.id = ",
+            $winner,
+            " AND w.ask = ",
+            $ask,
+            " AND w.rejected = ",
+            $rejected,
+            " AND (w.verdict IS NULL OR w.verdict = 'delivered') WHERE asks.id = ",
+            $ask,
+            " AND asks.state <> 'settled'"
+        )
+    };
 }
+pub(crate) use settle;
+
+macro_rules! settle_first {
+    () => {
+        $crate::settle::settle!("$10", "$1", "$2", "$3", "$4", "$5", "$6", "$7", "$8", "$9")
+    };
+}
+/// For a transaction that has more to do.
+pub(crate) const SETTLE: &str = settle_first!();
+/// By the instance `$11`, or by the inbox itself.
+const SETTLE_BY: &str = transaction!(
+    concat!(settle_first!(), " AND ($11 IS NULL OR asks.instance = $11)"),
+    select_asks!("WHERE a.id = $10")
+);
+
+/// Binds an ending, as the next nine parameters.
+macro_rules! bind_ending {
+    ($query:expr, $ending:expr) => {{
+        let ending: &$crate::settle::Ending = $ending;
+        $query
+            .bind(ending.at.as_millisecond())
+            .bind(ending.outcome.as_str())
+            .bind(ending.provenance.as_str())
+            .bind(ending.rail.as_str())
+            .bind(ending.wire.map(handraise_api::words::WireAction::as_str))
+            .bind(ending.by.as_deref())
+            .bind(ending.reason.as_deref())
+            .bind(ending.submission_id.as_deref())
+            .bind(ending.asks_for())
+    }};
+}
+pub(crate) use bind_ending;
 
 /// Settles within a transaction; yields whether this attempt ended the ask.
 macro_rules! settle_in {
     ($tx:expr, $ask:expr, $ending:expr) => {{
         let ask: &str = $ask;
-        let ending: &$crate::settle::Ending = $ending;
-        let winner: Option<$crate::settle::Winner> =
-            match ending.submission_id.as_ref().zip(ending.asks_for()) {
-                Some((id, rejected)) => {
-                    sqlx::query_as($crate::settle::WINNER)
-                        .bind(id)
-                        .bind(ask)
-                        .bind(rejected)
-                        .fetch_optional(&mut *$tx)
-                        .await?
-                }
-                None => None,
-            };
-        $crate::settle::settle_with!($tx, ask, ending, winner)
+        let query = $crate::settle::bind_ending!(sqlx::query($crate::settle::SETTLE), $ending).bind(ask);
+        query.execute(&mut *$tx).await?.rows_affected() == 1
     }};
 }
 pub(crate) use settle_in;
-
-/// Settles within a transaction, with what the winning submission lends, if one won.
-macro_rules! settle_with {
-    ($tx:expr, $ask:expr, $ending:expr, $winner:expr) => {{
-        let ending: &$crate::settle::Ending = $ending;
-        let winner: Option<$crate::settle::Winner> = $winner;
-        let (submission, by, provenance) = match winner {
-            Some(winner) => (Some(winner.id), Some(winner.by_name), winner.provenance),
-            None => (None, ending.by.clone(), ending.provenance.as_str().to_owned()),
-        };
-        let changed = sqlx::query($crate::settle::SETTLE)
-            .bind($ask)
-            .bind(ending.at.as_millisecond())
-            .bind(ending.outcome.as_str())
-            .bind(provenance)
-            .bind(ending.rail.as_str())
-            .bind(ending.wire.map(handraise_api::words::WireAction::as_str))
-            .bind(by)
-            .bind(&ending.reason)
-            .bind(submission)
-            .execute(&mut *$tx)
-            .await?
-            .rows_affected();
-        changed == 1
-    }};
-}
-pub(crate) use settle_with;
 
 impl Store {
     /// Ends an ask unless it has ended. `owner` is the instance that says so; `None` is the inbox itself.
@@ -136,21 +154,16 @@ impl Store {
         ending: &Ending,
     ) -> Result<Settled, StoreError> {
         on!(self, db => {
-            let mut tx = db.begin().await?;
-            let Some(before) = by_id!(tx, ask) else { return Ok(Settled::Unknown) };
-            if owner.is_some_and(|owner| owner != before.instance) {
-                return Ok(Settled::NotOwner);
-            }
-            if before.ask.settlement.is_some() {
-                return Ok(Settled::Already(Box::new(before.ask)));
-            }
-            let _ended: bool = settle_in!(tx, ask, ending);
-            let after = by_id!(tx, ask);
-            tx.commit().await?;
-            match after {
-                Some(after) => Ok(Settled::Now(Box::new(after.ask))),
-                None => Err(Failure::row("asks", "a row vanished")),
-            }
+            let outcome = db.write(bind_ending!(sqlx::query(SETTLE_BY), ending).bind(ask).bind(owner)).await?;
+            let Some(row) = outcome.row::<AskRow>(1)? else { return Ok(Settled::Unknown) };
+            let known = OwnedAsk::try_from(row)?;
+            Ok(if owner.is_some_and(|owner| owner != known.instance) {
+                Settled::NotOwner
+            } else if outcome.changed(0) == 1 {
+                Settled::Now(Box::new(known.ask))
+            } else {
+                Settled::Already(Box::new(known.ask))
+            })
         })
     }
 
@@ -161,10 +174,10 @@ impl Store {
     /// When the database fails.
     pub async fn overdue(&self, due: Now, limit: u32) -> Result<Vec<(Ask, String)>, StoreError> {
         on!(self, db => {
-            let rows: Vec<rows::AskRow> = sqlx::query_as(OVERDUE)
+            let rows: Vec<AskRow> = sqlx::query_as(OVERDUE)
                 .bind(due.boot_millis())
                 .bind(i64::from(limit))
-                .fetch_all(db.readers())
+                .fetch_all(&mut *db.reader().await?)
                 .await?;
             owned(rows)
         })
@@ -176,10 +189,10 @@ impl Store {
     /// When the database fails.
     pub async fn orphaned(&self, since: Now, limit: u32) -> Result<Vec<(Ask, String)>, StoreError> {
         on!(self, db => {
-            let rows: Vec<rows::AskRow> = sqlx::query_as(ORPHANED)
+            let rows: Vec<AskRow> = sqlx::query_as(ORPHANED)
                 .bind(since.boot_millis())
                 .bind(i64::from(limit))
-                .fetch_all(db.readers())
+                .fetch_all(&mut *db.reader().await?)
                 .await?;
             owned(rows)
         })
@@ -191,7 +204,7 @@ impl Store {
     /// When the database fails.
     pub async fn unsettled_of(&self, instance: &str) -> Result<Vec<(String, bool)>, StoreError> {
         on!(self, db => {
-            Ok(sqlx::query_as(UNSETTLED_OF).bind(instance).fetch_all(db.readers()).await?)
+            Ok(sqlx::query_as(UNSETTLED_OF).bind(instance).fetch_all(&mut *db.reader().await?).await?)
         })
     }
 }
@@ -216,6 +229,6 @@ pub(crate) const UNSETTLED_OF: &str = "SELECT a.id, EXISTS (SELECT 1 FROM submis
     WHERE s.instance = a.instance AND s.ask = a.id AND s.verdict IS NULL) \
     FROM asks a WHERE a.instance = $1 AND a.state <> 'settled'";
 
-fn owned(rows: Vec<rows::AskRow>) -> Result<Vec<(Ask, String)>, Failure> {
+fn owned(rows: Vec<AskRow>) -> Result<Vec<(Ask, String)>, Failure> {
     rows.into_iter().map(|row| OwnedAsk::try_from(row).map(|owned| (owned.ask, owned.instance))).collect()
 }

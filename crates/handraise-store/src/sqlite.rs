@@ -1,4 +1,7 @@
-//! What is particular to SQLite: files and their modes, the one writer, and what its errors mean.
+//! What is particular to SQLite: files and their modes, its connections, and what its errors mean.
+
+mod readers;
+mod writer;
 
 use std::{
     fs::{DirBuilder, OpenOptions, Permissions},
@@ -9,9 +12,16 @@ use std::{
 };
 
 use sqlx::{
-    Sqlite as Driver, SqlitePool, Transaction,
+    ConnectOptions as _, Sqlite as Driver,
     migrate::MigrateError,
-    sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous},
+    query::Query,
+    sqlite::{SqliteArguments, SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous},
+};
+
+pub(crate) use self::writer::{Outcome, transaction};
+use self::{
+    readers::{Reader, Readers},
+    writer::{Transaction, Writer},
 };
 
 use crate::{
@@ -22,7 +32,6 @@ use crate::{
 /// The database's name within the data directory.
 pub const DATABASE_FILE: &str = "handraise.db";
 
-const READERS: u32 = 4;
 /// How long a statement waits for another program that has the file locked, such as a backup.
 const BUSY: Duration = Duration::from_secs(5);
 
@@ -34,8 +43,8 @@ const CHECKPOINT_PAGES: &str = "16384";
 #[derive(Debug, Clone)]
 pub struct Sqlite {
     path: PathBuf,
-    writer: SqlitePool,
-    readers: SqlitePool,
+    writer: Writer,
+    readers: Readers,
 }
 
 impl Sqlite {
@@ -66,49 +75,40 @@ impl Sqlite {
             .pragma("wal_autocheckpoint", CHECKPOINT_PAGES)
             // A page of a list goes from SQLite's thread to ours in one piece.
             .row_buffer_size(512);
-        let pool = SqlitePoolOptions::new()
-            .test_before_acquire(false)
-            .idle_timeout(None)
-            .max_lifetime(None)
-            .acquire_timeout(Duration::from_secs(30));
-        let writer = pool.clone().max_connections(1).connect_lazy_with(options.clone());
-        let readers = pool.max_connections(READERS).connect_lazy_with(options.pragma("query_only", "ON"));
-        let database = Self { path, writer, readers };
-        database.migrate().await?;
-        Ok(database)
-    }
-
-    async fn migrate(&self) -> Result<(), StoreError> {
-        schema::migrator().run(&self.writer).await.map_err(|error| match error {
+        let named = |error| name(&path, Failure::Driver(error));
+        let mut writer = options.connect().await.map_err(named)?;
+        schema::migrator().run(&mut writer).await.map_err(|error| match error {
             MigrateError::VersionMissing(found) | MigrateError::VersionTooNew(found, _) => {
-                StoreError::Newer { path: self.path.clone(), found, known: schema::LATEST }
+                StoreError::Newer { path: path.clone(), found, known: schema::LATEST }
             }
-            MigrateError::Execute(source) | MigrateError::ExecuteMigration(source, _) => {
-                self.name(Failure::Driver(source))
-            }
-            other => {
-                StoreError::Database { path: self.path.clone(), fault: Fault::Damaged, source: other.into() }
-            }
-        })
+            MigrateError::Execute(source) | MigrateError::ExecuteMigration(source, _) => named(source),
+            other => StoreError::Database { path: path.clone(), fault: Fault::Damaged, source: other.into() },
+        })?;
+        let readers = Readers::new(options.pragma("query_only", "ON"));
+        Ok(Self { path, writer: Writer::new(writer), readers })
     }
 
-    /// Begins the one write transaction; others wait for their turn here, not in SQLite's busy loop.
-    pub(crate) async fn begin(&self) -> Result<Transaction<'static, Driver>, sqlx::Error> {
-        self.writer.begin_with("BEGIN IMMEDIATE").await
+    /// Begins a write transaction; others wait for their turn here, not in SQLite's busy loop.
+    pub(crate) async fn begin(&self) -> Result<Transaction, sqlx::Error> {
+        self.writer.begin().await
     }
 
-    /// The one writer, for a statement that is a transaction of its own.
-    pub(crate) const fn writer(&self) -> &SqlitePool {
-        &self.writer
+    /// Runs statements that are a transaction of their own: one, or several written with [`transaction!`].
+    pub(crate) async fn write(
+        &self,
+        query: Query<'_, Driver, SqliteArguments>,
+    ) -> Result<Outcome, sqlx::Error> {
+        self.writer.write(query).await
     }
 
-    pub(crate) const fn readers(&self) -> &SqlitePool {
-        &self.readers
+    /// A connection to read with.
+    pub(crate) async fn reader(&self) -> Result<Reader, sqlx::Error> {
+        self.readers.take().await
     }
 
     /// Moves the write-ahead log into the database file, beside the writer and without holding it up.
     pub(crate) async fn checkpoint(&self) -> Result<(), sqlx::Error> {
-        sqlx::query("PRAGMA wal_checkpoint(PASSIVE)").execute(&self.readers).await?;
+        sqlx::query("PRAGMA wal_checkpoint(PASSIVE)").execute(&mut *self.reader().await?).await?;
         Ok(())
     }
 
@@ -119,13 +119,17 @@ impl Sqlite {
 
     /// Says which file failed, and in what way.
     pub(crate) fn name(&self, failure: Failure) -> StoreError {
-        let path = self.path.clone();
-        match failure {
-            Failure::Row { table, what } => StoreError::Inconsistent { path, table, what },
-            Failure::Driver(error) => {
-                let fault = fault(&error);
-                StoreError::Database { path, fault, source: error.into() }
-            }
+        name(&self.path, failure)
+    }
+}
+
+fn name(path: &Path, failure: Failure) -> StoreError {
+    let path = path.to_owned();
+    match failure {
+        Failure::Row { table, what } => StoreError::Inconsistent { path, table, what },
+        Failure::Driver(error) => {
+            let fault = fault(&error);
+            StoreError::Database { path, fault, source: error.into() }
         }
     }
 }

@@ -5,14 +5,16 @@ use handraise_api::{
     words::{Outcome, Provenance, Rail, WireAction},
 };
 use jiff::Timestamp;
+use sqlx::FromRow as _;
 
 use crate::{
     Now, Store, StoreError,
     error::Failure,
-    lists::by_id,
+    lists::select_asks,
     on,
-    rows::{self, OwnedAsk},
-    settle::{Ending, Settled, Winner, settle_in, settle_with},
+    rows::{self, AskRow, OwnedAsk},
+    settle::{Ending, Settled, bind_ending, settle},
+    sqlite::transaction,
 };
 
 /// A submission before it is forwarded.
@@ -114,8 +116,23 @@ const INSERT: &str = "INSERT INTO submissions (id, ask, instance, token, by_name
     SELECT $1, id, instance, $3, $4, $5, $6, $7, $8, $9, $10 FROM asks WHERE id = $2 \
     RETURNING (SELECT state FROM asks WHERE id = $2)";
 /// The first verdict stands; a later one only finds the ask.
-const NOTE: &str = "UPDATE submissions SET verdict = COALESCE(verdict, $2), \
-    verdict_at = COALESCE(verdict_at, $3) WHERE id = $1 RETURNING ask, by_name, provenance, rejected, verdict";
+macro_rules! note {
+    () => {
+        "UPDATE submissions SET verdict = COALESCE(verdict, $2), verdict_at = COALESCE(verdict_at, $3) WHERE id = $1"
+    };
+}
+macro_rules! its_ask {
+    () => {
+        "(SELECT ask FROM submissions WHERE id = $1)"
+    };
+}
+const NOTE: &str = transaction!(note!(), select_asks!("WHERE a.id = ", its_ask!()));
+/// With the ending from `$4` on.
+const NOTE_AND_SETTLE: &str = transaction!(
+    note!(),
+    settle!(its_ask!(), "$4", "$5", "$6", "$7", "$8", "$9", "$10", "$11", "$12"),
+    select_asks!("WHERE a.id = ", its_ask!())
+);
 const FIND: &str = "SELECT id, ask, token, fingerprint, rejected, verdict FROM submissions WHERE id = $1";
 const UNRESOLVED: &str = "SELECT id, ask, token, fingerprint, rejected, verdict FROM submissions \
     WHERE instance = $1 AND verdict IS NULL LIMIT $2";
@@ -123,15 +140,11 @@ const SEEN: &str = "INSERT INTO seen (ask, token, by_name, surface, seen_at, boo
     VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (ask, token) DO NOTHING";
 const PAINTED: &str = "SELECT surface, boot_seen FROM seen WHERE ask = $1 AND token = $2";
 
-rows::row! {
-    Noted { ask: String, by_name: String, provenance: String, rejected: bool, verdict: String, }
-}
-
-/// Inserts one submission on a connection or pool; yields whether its ask had not ended.
+/// The statement that inserts one submission; it yields the state of its ask.
 macro_rules! insert {
-    ($on:expr, $now:expr, $new:expr) => {{
+    ($now:expr, $new:expr) => {{
         let new: &NewSubmission = $new;
-        let state: Option<String> = sqlx::query_scalar(INSERT)
+        sqlx::query(INSERT)
             .bind(&new.id)
             .bind(&new.ask)
             .bind(&new.token)
@@ -142,10 +155,12 @@ macro_rules! insert {
             .bind(&new.reject_reason)
             .bind(&new.fingerprint)
             .bind($now.wall_millis())
-            .fetch_optional($on)
-            .await?;
-        state.map(|state| state != "settled").ok_or_else(|| Failure::row("asks", "a row vanished"))
     }};
+}
+
+/// Whether the ask of a submission had not ended.
+fn is_open(state: Option<(String,)>) -> Result<bool, Failure> {
+    state.map(|(state,)| state != "settled").ok_or_else(|| Failure::row("asks", "a row vanished"))
 }
 
 rows::row! {
@@ -156,14 +171,6 @@ rows::row! {
         fingerprint: String,
         rejected: bool,
         verdict: Option<String>,
-    }
-}
-
-impl Noted {
-    /// What this submission lends to an ending that it is said to have won; see [`settle::WINNER`].
-    fn winner(self, id: &str, ending: &Ending) -> Option<Winner> {
-        let won = ending.asks_for() == Some(self.rejected) && self.verdict == Verdict::Delivered.word();
-        won.then(|| Winner { id: id.to_owned(), by_name: self.by_name, provenance: self.provenance })
     }
 }
 
@@ -193,13 +200,13 @@ impl Store {
     pub async fn submit(&self, now: Now, submissions: &[NewSubmission]) -> Result<Vec<bool>, StoreError> {
         on!(self, db => {
             if let [new] = submissions {
-                // A statement of its own is a transaction, and somebody waits for this one.
-                return Ok(vec![insert!(db.writer(), now, new)?]);
+                return Ok(vec![is_open(db.write(insert!(now, new)).await?.row(0)?)?]);
             }
             let mut tx = db.begin().await?;
             let mut open = Vec::with_capacity(submissions.len());
             for new in submissions {
-                open.push(insert!(&mut *tx, now, new)?);
+                let state = insert!(now, new).fetch_optional(&mut *tx).await?;
+                open.push(is_open(state.as_ref().map(<(String,)>::from_row).transpose()?)?);
             }
             tx.commit().await?;
             Ok(open)
@@ -219,27 +226,20 @@ impl Store {
         ending: Option<&Ending>,
     ) -> Result<Option<Replied>, StoreError> {
         on!(self, db => {
-            let mut tx = db.begin().await?;
-            let noted: Option<Noted> = sqlx::query_as(NOTE)
-                .bind(submission)
-                .bind(verdict.word())
-                .bind(now.wall_millis())
-                .fetch_optional(&mut *tx)
-                .await?;
-            let Some(noted) = noted else { return Ok(None) };
-            let id = noted.ask.clone();
-            let mut settled_now = false;
-            if let Some(ending) = ending {
-                settled_now = if ending.submission_id.as_deref() == Some(submission) {
-                    settle_with!(tx, &id, ending, noted.winner(submission, ending))
-                } else {
-                    settle_in!(tx, &id, ending)
-                };
+            let statements = if ending.is_some() { NOTE_AND_SETTLE } else { NOTE };
+            let query = sqlx::query(statements).bind(submission).bind(verdict.word()).bind(now.wall_millis());
+            let (query, ask) = match ending {
+                Some(ending) => (bind_ending!(query, ending), 2),
+                None => (query, 1),
+            };
+            let outcome = db.write(query).await?;
+            if outcome.changed(0) == 0 {
+                return Ok(None);
             }
-            let after = by_id!(tx, &id);
-            tx.commit().await?;
-            let OwnedAsk { ask, instance } =
-                after.ok_or_else(|| Failure::row("asks", "a row vanished"))?;
+            let settled_now = ending.is_some() && outcome.changed(1) == 1;
+            let after: AskRow =
+                outcome.row(ask)?.ok_or_else(|| Failure::row("asks", "a row vanished"))?;
+            let OwnedAsk { ask, instance } = after.try_into()?;
             Ok(Some(Replied { ask, instance, settled_now }))
         })
     }
@@ -289,7 +289,7 @@ impl Store {
     pub async fn submission(&self, id: &str) -> Result<Option<StoredSubmission>, StoreError> {
         on!(self, db => {
             let row: Option<SubmissionRow> =
-                sqlx::query_as(FIND).bind(id).fetch_optional(db.readers()).await?;
+                sqlx::query_as(FIND).bind(id).fetch_optional(&mut *db.reader().await?).await?;
             row.map(TryInto::try_into).transpose()
         })
     }
@@ -303,7 +303,7 @@ impl Store {
             let rows: Vec<SubmissionRow> = sqlx::query_as(UNRESOLVED)
                 .bind(instance)
                 .bind(i64::from(limit))
-                .fetch_all(db.readers())
+                .fetch_all(&mut *db.reader().await?)
                 .await?;
             rows.into_iter().map(TryInto::try_into).collect()
         })
@@ -322,16 +322,14 @@ impl Store {
         surface: &str,
     ) -> Result<bool, StoreError> {
         on!(self, db => {
-            let noted = sqlx::query(SEEN)
+            let noting = sqlx::query(SEEN)
                 .bind(ask)
                 .bind(token)
                 .bind(by)
                 .bind(surface)
                 .bind(now.wall_millis())
-                .bind(now.boot_millis())
-                .execute(db.writer())
-                .await?;
-            Ok(noted.rows_affected() == 1)
+                .bind(now.boot_millis());
+            Ok(db.write(noting).await?.changed(0) == 1)
         })
     }
 
@@ -342,7 +340,7 @@ impl Store {
     pub async fn painted(&self, ask: &str, token: &str) -> Result<Option<Painted>, StoreError> {
         on!(self, db => {
             let row: Option<(String, i64)> =
-                sqlx::query_as(PAINTED).bind(ask).bind(token).fetch_optional(db.readers()).await?;
+                sqlx::query_as(PAINTED).bind(ask).bind(token).fetch_optional(&mut *db.reader().await?).await?;
             Ok(row.map(|(surface, boot_millis)| Painted { surface, boot_millis }))
         })
     }

@@ -230,8 +230,17 @@ async fn forward(
         }
     }
     .await;
+    note_ending(&connection, &new.id, outcome.as_ref().ok());
     connection.forwarded(&new.id);
     outcome
+}
+
+/// Notes that a submission ended its ask: its holder is about to tell so.
+fn note_ending(connection: &Connection, submission: &str, ask: Option<&Ask>) {
+    let winner = ask.and_then(|ask| ask.settlement.as_ref()).and_then(|how| how.submission_id.as_deref());
+    if let Some(ask) = ask.filter(|_| winner == Some(submission)) {
+        connection.ended(&ask.id, submission);
+    }
 }
 
 async fn forward_batch(
@@ -278,7 +287,8 @@ async fn forward_batch(
         Err(failure)
     }
     .await;
-    for new in &news {
+    for (at, new) in news.iter().enumerate() {
+        note_ending(&connection, &new.id, outcome.as_ref().ok().and_then(|asks: &Vec<Ask>| asks.get(at)));
         connection.forwarded(&new.id);
     }
     outcome

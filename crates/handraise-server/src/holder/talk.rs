@@ -384,6 +384,9 @@ impl<'a> Talk<'a> {
         if let Some(winner) = &ended.submission_id {
             // Most often its response came a moment ago, and is being written.
             self.connection.settled_by(winner).await;
+            if self.connection.has_ended(&ended.pending_id, winner) {
+                return Ok(());
+            }
         }
         match answering::settle_by_holder(self.app, &self.connection.instance, ended).await? {
             // An ask that the inbox never heard of ended before it could be announced: there is nothing to show.
