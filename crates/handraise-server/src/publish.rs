@@ -10,8 +10,8 @@ use crate::inbox::{App, Inbox};
 
 /// Asks of one holder beyond which its coming or going is told by a snapshot.
 const EVENTS_WORTH: usize = 100;
-/// What comes within this time is read together.
-const TOGETHER: Duration = Duration::from_millis(5);
+/// What comes within this time is read together. Streams get four frames a second at most, and people see none of this.
+const TOGETHER: Duration = Duration::from_millis(20);
 
 impl Inbox {
     pub(crate) fn tell_opened(&self, ask: &Ask, message: Option<&Message>) {
@@ -192,6 +192,8 @@ pub(crate) async fn drain_outbox(app: App) {
 }
 
 fn request_clarification(app: &Inbox, notice: &Notice) {
-    let ask = app.shown(notice.ask.clone(), &notice.instance);
-    app.events.publish(event::CLARIFICATION_REQUESTED, None, &ask);
+    if let Some((ask, instance)) = &notice.ask {
+        let ask = app.shown(Ask::clone(ask), instance);
+        app.events.publish(event::CLARIFICATION_REQUESTED, None, &ask);
+    }
 }

@@ -56,26 +56,27 @@ pub struct Notice {
     pub id: i64,
     /// What it says.
     pub kind: NoticeKind,
-    /// About which ask, as it is now.
-    pub ask: Ask,
-    /// The instance that owns the ask.
-    pub instance: String,
+    /// About which ask.
+    pub about: String,
+    /// That ask as it is now, and the instance that owns it; `None` where it is enough to name it.
+    pub ask: Option<(Box<Ask>, String)>,
 }
 
 const NEXT: &str = concat!(
-    "SELECT o.id AS notice, o.kind AS notice_kind, ",
+    "SELECT o.id AS notice, o.kind AS notice_kind, o.ask AS about, ",
     rows::ask_columns!(),
-    " FROM (SELECT id, kind, ask FROM outbox WHERE id > $1 ORDER BY id LIMIT $2) o JOIN asks a ON a.id = o.ask \
+    " FROM (SELECT id, kind, ask FROM outbox WHERE id > $1 ORDER BY id LIMIT $2) o LEFT JOIN asks a ON a.id = o.ask \
+     AND o.kind = 'requested' \
      LEFT JOIN submissions s ON s.id = a.submission_id ORDER BY o.id"
 );
 const DONE: &str = "DELETE FROM outbox WHERE id <= $1";
 
 rows::row! {
-    NoticeHead { notice: i64, notice_kind: String, }
+    NoticeHead { notice: i64, notice_kind: String, about: String, }
 }
 
-/// A notice and its ask, from one row.
-struct NoticeRow(NoticeHead, AskRow);
+/// A notice and, where it asks for a human, its ask, from one row.
+struct NoticeRow(NoticeHead, Option<AskRow>);
 
 impl<'r, R: sqlx::Row> sqlx::FromRow<'r, R> for NoticeRow
 where
@@ -83,7 +84,10 @@ where
     AskRow: sqlx::FromRow<'r, R>,
 {
     fn from_row(row: &'r R) -> Result<Self, sqlx::Error> {
-        Ok(Self(NoticeHead::from_row(row)?, AskRow::from_row(row)?))
+        let head = NoticeHead::from_row(row)?;
+        let asks = head.notice_kind == NoticeKind::Requested.word();
+        let ask = asks.then(|| AskRow::from_row(row)).transpose()?;
+        Ok(Self(head, ask))
     }
 }
 
@@ -95,8 +99,10 @@ impl TryFrom<NoticeRow> for Notice {
             .into_iter()
             .find(|known| known.word() == head.notice_kind)
             .ok_or_else(|| Failure::row("outbox", format!("'{}' is no kind", head.notice_kind)))?;
-        let OwnedAsk { ask, instance } = row.try_into()?;
-        Ok(Self { id: head.notice, kind, ask, instance })
+        let ask = row
+            .map(|row| OwnedAsk::try_from(row).map(|OwnedAsk { ask, instance }| (Box::new(ask), instance)))
+            .transpose()?;
+        Ok(Self { id: head.notice, kind, about: head.about, ask })
     }
 }
 

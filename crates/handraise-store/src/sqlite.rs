@@ -77,7 +77,7 @@ impl Sqlite {
             .row_buffer_size(512);
         let named = |error| name(&path, Failure::Driver(error));
         let mut writer = options.connect().await.map_err(named)?;
-        schema::migrator().run(&mut writer).await.map_err(|error| match error {
+        schema::migrator().run_direct(None, &mut writer, false).await.map_err(|error| match error {
             MigrateError::VersionMissing(found) | MigrateError::VersionTooNew(found, _) => {
                 StoreError::Newer { path: path.clone(), found, known: schema::LATEST }
             }

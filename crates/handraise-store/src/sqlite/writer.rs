@@ -13,8 +13,8 @@ use std::{
 
 use futures_util::TryStreamExt as _;
 use sqlx::{
-    Connection as _, Either, Execute as _, Executor as _, FromRow, SqlStr, Sqlite as Driver,
-    SqliteConnection,
+    AssertSqlSafe, Connection as _, Either, Execute as _, Executor as _, FromRow, SqlSafeStr as _, SqlStr,
+    Sqlite as Driver, SqliteConnection,
     query::Query,
     sqlite::{SqliteArguments, SqliteRow},
 };
@@ -32,11 +32,11 @@ const BEGIN: &str = "BEGIN IMMEDIATE";
 const COMMIT: &str = "COMMIT";
 const ROLLBACK: &str = "ROLLBACK";
 
-/// Statements that are one transaction by themselves, and a part of a larger one within it. They share their
-/// parameters. A later one may ask with `changes()` what the one before it changed.
+/// Statements that belong together: all of them are committed, or none. They share their parameters. A later one may ask
+/// with `changes()` what the one before it changed.
 macro_rules! transaction {
     ($first:expr $(, $next:expr)+ $(,)?) => {
-        concat!("SAVEPOINT own; ", $first, $("; ", $next,)+ "; RELEASE own")
+        concat!($first, $("; ", $next),+)
     };
 }
 pub(crate) use transaction;
@@ -195,6 +195,8 @@ impl Drop for Transaction {
 async fn serve(connection: Shared, mut queue: mpsc::Receiver<Wanted>) {
     let mut group = Vec::new();
     while queue.recv_many(&mut group, MOST_TOGETHER).await > 0 {
+        // Others that are about to want something go first.
+        tokio::task::yield_now().await;
         let mut connection = connection.lock().await;
         while group.len() < MOST_TOGETHER
             && let Ok(wanted) = queue.try_recv()
@@ -209,18 +211,28 @@ async fn serve(connection: Shared, mut queue: mpsc::Receiver<Wanted>) {
 }
 
 async fn write_all(connection: &mut SqliteConnection, group: Vec<Wanted>) {
-    if group.len() > 1 {
-        if let Ok(outcomes) = together(connection, &group).await {
+    match together(connection, &group).await {
+        Ok(outcomes) => {
             for (wanted, outcome) in group.into_iter().zip(outcomes) {
                 // Whoever wanted it may have given up.
                 let _ = wanted.done.send(Ok(outcome));
             }
-            return;
         }
-        end(connection).await;
+        Err(error) => {
+            end(connection).await;
+            write_each(connection, group, error).await;
+        }
     }
+}
+
+/// Writes each of a group that failed together by itself.
+async fn write_each(connection: &mut SqliteConnection, group: Vec<Wanted>, error: sqlx::Error) {
+    let mut error = (group.len() == 1).then_some(error);
     for wanted in group {
-        let outcome = run(connection, wanted.sql, wanted.arguments).await;
+        let outcome = match error.take() {
+            Some(error) => Err(error),
+            None => run(connection, &wanted, true, true).await,
+        };
         if outcome.is_err() {
             end(connection).await;
         }
@@ -230,12 +242,10 @@ async fn write_all(connection: &mut SqliteConnection, group: Vec<Wanted>) {
 
 /// Writes all of them in one transaction, or fails.
 async fn together(connection: &mut SqliteConnection, group: &[Wanted]) -> Result<Vec<Outcome>, sqlx::Error> {
-    sqlx::query(BEGIN).execute(&mut *connection).await?;
     let mut outcomes = Vec::with_capacity(group.len());
-    for wanted in group {
-        outcomes.push(run(connection, wanted.sql.clone(), wanted.arguments.clone()).await?);
+    for (at, wanted) in group.iter().enumerate() {
+        outcomes.push(run(connection, wanted, at == 0, at + 1 == group.len()).await?);
     }
-    sqlx::query(COMMIT).execute(&mut *connection).await?;
     Ok(outcomes)
 }
 
@@ -244,17 +254,25 @@ async fn end(connection: &mut SqliteConnection) {
     let _ = sqlx::query(ROLLBACK).execute(connection).await;
 }
 
-/// Runs the statements of one caller.
+/// Runs the statements of one caller, the first and the last of a transaction together with its beginning and its end.
 async fn run(
     connection: &mut SqliteConnection,
-    sql: SqlStr,
-    arguments: SqliteArguments,
+    wanted: &Wanted,
+    is_first: bool,
+    is_last: bool,
 ) -> Result<Outcome, sqlx::Error> {
-    let is_transaction = sql.as_str().starts_with("SAVEPOINT");
+    let own = wanted.sql.as_str();
+    // Each of these few texts is prepared once.
+    let sql = match (is_first, is_last) {
+        (true, true) => AssertSqlSafe(format!("{BEGIN}; {own}; {COMMIT}")).into_sql_str(),
+        (true, false) => AssertSqlSafe(format!("{BEGIN}; {own}")).into_sql_str(),
+        (false, true) => AssertSqlSafe(format!("{own}; {COMMIT}")).into_sql_str(),
+        (false, false) => wanted.sql.clone(),
+    };
     let mut parts = Vec::new();
     let mut part = Part::default();
     // Not the query's own method: it is deprecated, because no other database takes several statements at once.
-    let mut results = connection.fetch_many(sqlx::query_with(sql, arguments));
+    let mut results = connection.fetch_many(sqlx::query_with(sql, wanted.arguments.clone()));
     while let Some(result) = results.try_next().await? {
         match result {
             Either::Right(row) => part.rows.push(row),
@@ -265,6 +283,5 @@ async fn run(
         }
     }
     drop(results);
-    // The frame around a transaction is nobody's statement.
-    Ok(Outcome(parts.into_iter().skip(usize::from(is_transaction)).collect()))
+    Ok(Outcome(parts.into_iter().skip(usize::from(is_first)).collect()))
 }

@@ -252,8 +252,11 @@ async fn f9_one_notification_per_ask_and_one_withdrawal() {
     store.settle("a", None, &ending(at(2), Outcome::Timeout, None)).await.unwrap();
     store.settle("a", None, &ending(at(3), Outcome::Timeout, None)).await.unwrap();
     let notices = store.notices(0, 10).await.unwrap();
-    let shown: Vec<_> = notices.iter().map(|notice| (notice.kind, notice.ask.id.as_str())).collect();
+    let shown: Vec<_> = notices.iter().map(|notice| (notice.kind, notice.about.as_str())).collect();
     assert_eq!(shown, [(NoticeKind::Requested, "a"), (NoticeKind::Withdrawn, "a")]);
+    let asks: Vec<_> =
+        notices.iter().map(|notice| notice.ask.as_ref().map(|(ask, _)| ask.id.as_str())).collect();
+    assert_eq!(asks, [Some("a"), None], "one that takes a notification back only names its ask");
     assert_eq!(store.notices(notices[0].id, 10).await.unwrap(), notices[1..]);
     store.sent(notices[0].id).await.unwrap();
     assert_eq!(store.notices(0, 10).await.unwrap(), notices[1..]);
