@@ -285,3 +285,6 @@ async fn run(
     drop(results);
     Ok(Outcome(parts.into_iter().skip(usize::from(is_first)).collect()))
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod counts;
 #[cfg(test)]
+mod crash;
+#[cfg(test)]
 mod life;
 #[cfg(test)]
 mod lists;

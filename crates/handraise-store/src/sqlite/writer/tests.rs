@@ -1,0 +1,166 @@
+//! Groups, failures within them, and transactions that nobody ends, on a real file.
+
+use std::{
+    path::Path,
+    sync::atomic::{AtomicUsize, Ordering},
+    time::Duration,
+};
+
+use sqlx::{
+    ConnectOptions as _,
+    sqlite::{SqliteConnectOptions, SqliteJournalMode},
+};
+use tempfile::TempDir;
+use tokio::task::JoinHandle;
+
+use super::*;
+
+const ADD: &str = "INSERT INTO notes (id, by_whom) VALUES ($1, $2)";
+/// The second fails when there is a note of that name already.
+const ADD_TWO: &str = transaction!(
+    "INSERT INTO notes (id, by_whom) VALUES ('first of ' || $1, $2)",
+    "INSERT INTO notes (id, by_whom) SELECT $1, $2 WHERE changes() = 1",
+);
+
+struct Rig {
+    writer: Writer,
+    reader: SqliteConnection,
+    dir: TempDir,
+}
+
+async fn rig() -> Rig {
+    let dir = tempfile::tempdir().unwrap();
+    let options = SqliteConnectOptions::new()
+        .filename(dir.path().join("notes.db"))
+        .create_if_missing(true)
+        .journal_mode(SqliteJournalMode::Wal)
+        .busy_timeout(Duration::from_secs(5));
+    let mut connection = options.connect().await.unwrap();
+    sqlx::query("CREATE TABLE notes (id TEXT PRIMARY KEY NOT NULL, by_whom TEXT NOT NULL)")
+        .execute(&mut connection)
+        .await
+        .unwrap();
+    Rig { writer: Writer::new(connection), reader: options.connect().await.unwrap(), dir }
+}
+
+impl Rig {
+    async fn notes(&mut self) -> Vec<String> {
+        sqlx::query_scalar("SELECT id FROM notes ORDER BY id").fetch_all(&mut self.reader).await.unwrap()
+    }
+
+    /// Wants all of these at once, while somebody else has the connection.
+    async fn want_together(
+        &self,
+        wanted: &[(&'static str, &'static str)],
+    ) -> Vec<JoinHandle<Result<Outcome, sqlx::Error>>> {
+        let begun = Arc::new(AtomicUsize::new(0));
+        let held = self.writer.begin().await.unwrap();
+        let writes: Vec<_> = wanted
+            .iter()
+            .map(|&(sql, id)| {
+                let (writer, begun) = (self.writer.clone(), Arc::clone(&begun));
+                tokio::spawn(async move {
+                    begun.fetch_add(1, Ordering::Relaxed);
+                    writer.write(sqlx::query(sql).bind(id).bind("Ada")).await
+                })
+            })
+            .collect();
+        while begun.load(Ordering::Relaxed) < wanted.len() {
+            tokio::task::yield_now().await;
+        }
+        assert!(
+            writes.iter().all(|write| !write.is_finished()),
+            "nothing is acknowledged before it is committed"
+        );
+        held.commit().await.unwrap();
+        writes
+    }
+}
+
+/// How many transactions the write-ahead log holds: frames that say how large the database is after them.
+fn commits(dir: &Path) -> usize {
+    let log = std::fs::read(dir.join("notes.db-wal")).unwrap();
+    let page = u32::from_be_bytes(log[8..12].try_into().unwrap()) as usize;
+    log[32..].chunks_exact(24 + page).filter(|frame| frame[4..8] != [0; 4]).count()
+}
+
+#[tokio::test]
+async fn what_waits_is_committed_together_and_acknowledged_afterwards() {
+    let mut rig = rig().await;
+    let before = commits(rig.dir.path());
+    let names = ["a", "b", "c", "d", "e", "f", "g", "h"];
+    for write in rig.want_together(&names.map(|name| (ADD, name))).await {
+        assert_eq!(write.await.unwrap().unwrap().changed(0), 1);
+    }
+    assert_eq!(commits(rig.dir.path()) - before, 1);
+    assert_eq!(rig.notes().await, names);
+}
+
+#[tokio::test]
+async fn one_that_fails_neither_loses_nor_blocks_the_others_of_its_group() {
+    let mut rig = rig().await;
+    rig.writer.write(sqlx::query(ADD).bind("taken").bind("Ada")).await.unwrap();
+    let wanted = [(ADD, "a"), (ADD_TWO, "taken"), (ADD_TWO, "b"), (ADD, "taken"), (ADD, "c")];
+    let mut failed = Vec::new();
+    for (write, (_, name)) in rig.want_together(&wanted).await.into_iter().zip(wanted) {
+        match write.await.unwrap() {
+            Ok(outcome) => assert_eq!(outcome.changed(0), 1),
+            Err(sqlx::Error::Database(error)) if error.is_unique_violation() => failed.push(name),
+            Err(error) => panic!("{error}"),
+        }
+    }
+    assert_eq!(failed, ["taken", "taken"]);
+    assert_eq!(rig.notes().await, ["a", "b", "c", "first of b", "taken"], "of what failed nothing is kept");
+}
+
+#[tokio::test]
+async fn each_of_a_group_hears_of_its_own_rows() {
+    const COUNT: &str = transaction!(
+        "INSERT INTO notes (id, by_whom) VALUES ($1, $2) ON CONFLICT (id) DO NOTHING",
+        "SELECT $1, CAST(COUNT(*) AS TEXT) FROM notes",
+    );
+    let rig = rig().await;
+    let wanted = [(COUNT, "a"), (COUNT, "a"), (COUNT, "b")];
+    let mut heard = Vec::new();
+    for write in rig.want_together(&wanted).await {
+        let outcome = write.await.unwrap().unwrap();
+        let row: (String, String) = outcome.row(1).unwrap().unwrap();
+        heard.push((outcome.changed(0), row.0, row.1));
+    }
+    let expected = [(1, "a", "1"), (0, "a", "1"), (1, "b", "2")];
+    assert_eq!(heard, expected.map(|(changed, id, count)| (changed, id.to_owned(), count.to_owned())));
+}
+
+#[tokio::test]
+async fn a_transaction_that_was_given_up_leaves_nothing_and_holds_nobody_up() {
+    let mut rig = rig().await;
+    let mut given_up = rig.writer.begin().await.unwrap();
+    sqlx::query(ADD).bind("a").bind("Ada").execute(&mut *given_up).await.unwrap();
+    drop(given_up);
+    // Nobody of ours writes, and another program may.
+    sqlx::query(ADD).bind("b").bind("Grace").execute(&mut rig.reader).await.unwrap();
+    let mut given_up = rig.writer.begin().await.unwrap();
+    sqlx::query(ADD).bind("c").bind("Ada").execute(&mut *given_up).await.unwrap();
+    drop(given_up);
+    rig.writer.write(sqlx::query(ADD).bind("d").bind("Ada")).await.unwrap();
+    rig.writer.begin().await.unwrap().commit().await.unwrap();
+    assert_eq!(rig.notes().await, ["b", "d"]);
+}
+
+#[tokio::test]
+async fn who_gives_up_waiting_holds_nobody_up_and_a_closed_writer_says_so() {
+    let mut rig = rig().await;
+    let held = rig.writer.begin().await.unwrap();
+    let given_up = tokio::time::timeout(
+        Duration::from_millis(1),
+        rig.writer.write(sqlx::query(ADD).bind("a").bind("Ada")),
+    );
+    assert!(given_up.await.is_err());
+    held.commit().await.unwrap();
+    rig.writer.write(sqlx::query(ADD).bind("b").bind("Ada")).await.unwrap();
+    assert_eq!(rig.notes().await, ["a", "b"]);
+    rig.writer.close().await;
+    let late = rig.writer.write(sqlx::query(ADD).bind("c").bind("Ada")).await;
+    assert!(matches!(late, Err(sqlx::Error::PoolClosed)), "{late:?}");
+    assert!(matches!(rig.writer.begin().await, Err(sqlx::Error::PoolClosed)));
+}
