@@ -4,8 +4,6 @@ use std::time::Duration;
 
 use handraise_core::Moment;
 
-use crate::shared::Progress;
-
 /// How long a server may take to end once its stdin is closed and no call is open.
 pub(crate) const LEAVE: Duration = Duration::from_secs(2);
 /// How long calls that are open when the client ends may take. A pipe into a server that has to be installed first
@@ -21,6 +19,20 @@ pub(crate) const FLUSH: Duration = Duration::from_secs(5);
 /// How long everything may take once a signal has asked for the end: the supervisor's grace and a moment.
 pub(crate) const AFTER_SIGNAL: Duration = Duration::from_millis(1800);
 
+/// How far each direction has come.
+#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Progress {
+    /// The client sends nothing more, and all that it sent is with the server.
+    pub(crate) client_ended: bool,
+    /// The client reads nothing more.
+    pub(crate) client_gone: bool,
+    /// The server says nothing more, and all that it said is with the client.
+    pub(crate) upstream_ended: bool,
+    /// The server takes nothing more: what was sent to it last is lost.
+    pub(crate) upstream_deaf: bool,
+}
+
 /// What the decision is about.
 #[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 #[derive(Debug, Clone, Copy)]
@@ -28,7 +40,7 @@ pub(crate) struct Situation {
     pub(crate) progress: Progress,
     /// The server's process, and its supervisor, have ended.
     pub(crate) has_exited: bool,
-    /// The thread that reads the server waits for it, and not for the client.
+    /// Nothing of what it said waits for the client.
     pub(crate) upstream_is_silent: bool,
     /// Everything for the client has been written.
     pub(crate) is_drained: bool,

@@ -4,28 +4,24 @@
 //! [`handraise_mcp::envelope`]; no rule of the protocol lives here. This crate reads lines, carries out what the
 //! envelope says in the order in which it says it, keeps time, and starts and ends the server.
 //!
-//! # Threads
+//! # One loop
 //!
-//! Plain blocking threads and no runtime: a call passes two of them, and nothing is started before it is needed.
+//! One thread and no runtime: it waits for whoever is ready, reads once, decides, and writes what the other side takes.
+//! It never waits for one side alone. What a side does not take waits in its [`outlet`]; while it does, nothing more is
+//! read that would go there, so that memory is bounded and frames go on uncopied, from the buffer that they were read
+//! into. A frame passes one thread, and no lock.
 //!
-//! - `client`: reads our stdin and writes to the server;
-//! - `server`: reads the server's stdout and writes to our stdout;
-//! - `log`: reads the server's stderr;
-//! - `spender`: asks the store of spent nonces, where calls are guarded, so that no other thread waits for a disk;
-//! - the main thread keeps time, takes signals, waits for the server's end, and decides when all is over;
-//! - a courier per direction, started with the first frame that a thread sends against its own direction.
-//!
-//! A thread never waits for the other direction: what it has to send there is queued, see `outlet.rs`. A server that
-//! reads nothing while its own answer is not read can therefore not stand still together with us.
+//! Two things have a thread of their own, because somebody has to wait for them: the server's stderr once it says
+//! something, for our log; and the store of spent nonces where calls are guarded, for a disk.
 
 mod client;
 mod ending;
 mod error;
+mod flow;
 mod outlet;
 mod overlong;
 mod run;
 mod server;
-mod shared;
 mod spender;
 mod start;
 mod stderr;

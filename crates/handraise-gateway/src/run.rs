@@ -1,4 +1,4 @@
-//! The main thread: starts everything, keeps time, takes signals, and decides when it is over.
+//! The loop: waits for whoever is ready, keeps time, takes signals, and decides when it is over.
 
 use std::{
     fs::File,
@@ -7,7 +7,6 @@ use std::{
     process::ExitStatus,
     sync::{
         Arc,
-        atomic::Ordering,
         mpsc::{Receiver, channel},
     },
     thread,
@@ -15,23 +14,36 @@ use std::{
 };
 
 use handraise_core::Moment;
-use handraise_mcp::envelope::{Envelope, Process};
-use handraise_transport::{blocking::Supervised, ids, spawn};
+use handraise_mcp::{
+    Now,
+    envelope::{Caller, Envelope, Out, Process},
+    record::Recorder,
+};
+use handraise_transport::{
+    blocking::Supervised,
+    clock::{Clock as _, SystemClock},
+    ids,
+    limited::Limited,
+    spawn,
+};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::{
-    GatewayError, GatewaySettings, client,
-    ending::{Ending, Situation, Step},
-    outlet::{Outlet, holds_unread},
-    server,
-    shared::{Shared, Side, now},
-    spender, start, stderr,
-    wake::{Wakeups, Woken},
+    GatewayError, GatewaySettings,
+    ending::{Ending, Progress, Situation, Step},
+    flow::Flow,
+    outlet::{Gone, Outlet},
+    spender::Spender,
+    start, stderr,
+    wake::Wakeups,
 };
 
 /// How long a sleep trusts the timer, which stands still during suspend, while the clock of deadlines does not.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
 /// How long the server's last words may take to reach the log.
 const LAST_WORDS: Duration = Duration::from_millis(200);
+/// How much of our own may wait for a side that does not read before nothing more is taken from the other side.
+const MOST_MADE: usize = 16 * 1024 * 1024;
 /// Exit status when it is not known how the server ended, or when a signal cut its end short.
 const UNKNOWN: u8 = 1;
 
@@ -43,67 +55,95 @@ pub fn run(settings: GatewaySettings) -> Result<u8, GatewayError> {
     let (wakeups, waker) = Wakeups::register().map_err(GatewayError::Prepare)?;
     spawn::become_subreaper().map_err(GatewayError::Prepare)?;
     let server = start::start(&settings)?;
-    let (stdin, stdout) = (own(io::stdin())?, own(io::stdout())?);
     let GatewaySettings { process, max_frame, reload, recorder, spent, .. } = settings;
-    let envelope = Envelope::new(Arc::clone(&process), ids::random()?);
-    let (to_client, to_upstream) = (Outlet::new(stdout), Outlet::new(server.stdin));
-    let (spender, questions) = channel();
-    let shared = Arc::new(Shared::new(envelope, process, to_client, to_upstream, waker, recorder, spender));
-    if let Some(store) = spent {
-        let shared = Arc::clone(&shared);
-        start_thread("spender", move || spender::run(&shared, store, &questions))?;
-    }
-
-    let (client_shared, server_shared) = (Arc::clone(&shared), Arc::clone(&shared));
-    let (from_server, complaints) = (server.stdout, server.stderr);
-    start_thread("server", move || server::run(&server_shared, from_server, max_frame))?;
-    start_thread("client", move || client::run(&client_shared, stdin, max_frame))?;
-    let (said_all_sender, said_all) = channel();
-    start_thread("log", move || stderr::log(complaints, said_all_sender))?;
-
-    let mut main = Main {
-        shared,
+    let spender = spent.map(|store| Spender::start(store, waker));
+    let stdin = io::stdin().as_fd().try_clone_to_owned().map_err(GatewayError::Prepare)?;
+    let to_server = Outlet::to_pipe(server.stdin).map_err(GatewayError::Prepare)?;
+    let to_client = Outlet::to_stdout().map_err(GatewayError::Prepare)?;
+    rustix::io::ioctl_fionbio(&server.stdout, true).map_err(|errno| GatewayError::Prepare(errno.into()))?;
+    let mut gateway = Gateway {
+        envelope: Envelope::new(Arc::clone(&process), ids::random()?),
+        process,
+        // One client, by its pipe: there is nobody else whom a state could belong to.
+        caller: Arc::new(Caller { principal: "stdio".to_owned(), session: None }),
+        up: Flow::new(stdin.into(), to_server, max_frame),
+        down: Flow::new(server.stdout, to_client, max_frame),
+        max_frame,
+        now: now(),
+        out: Vec::new(),
+        recorder,
+        spender: spender.transpose().map_err(GatewayError::Prepare)?,
+        noise: Limited::new(SystemClock::shared()),
+        wakeups,
         child: server.child,
         status: None,
+        complaints: Some(server.stderr),
+        said_all: None,
+        progress: Progress::default(),
+        watches_server: true,
         ending: Ending::default(),
         asked_to_end: false,
-        watches_upstream: true,
         reload,
-        said_all,
     };
-    Ok(main.until_the_end(wakeups))
+    Ok(gateway.until_the_end())
 }
 
-/// Our own copy of a standard stream, without its buffer.
-fn own(stream: impl AsFd) -> Result<File, GatewayError> {
-    stream.as_fd().try_clone_to_owned().map(File::from).map_err(GatewayError::Prepare)
-}
-
-fn start_thread(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), GatewayError> {
-    thread::Builder::new().name(name.to_owned()).spawn(work).map(drop).map_err(GatewayError::Prepare)
-}
-
-struct Main {
-    shared: Arc<Shared>,
+/// A running gateway.
+pub(crate) struct Gateway {
+    pub(crate) envelope: Envelope,
+    pub(crate) process: Arc<Process>,
+    pub(crate) caller: Arc<Caller>,
+    /// From the client to the server.
+    pub(crate) up: Flow,
+    /// From the server to the client.
+    pub(crate) down: Flow,
+    pub(crate) max_frame: usize,
+    /// When what is judged now was read.
+    pub(crate) now: Now,
+    /// What the envelope has said and nobody has carried out.
+    pub(crate) out: Vec<Out>,
+    recorder: Box<dyn Recorder + Send>,
+    /// Asks the store of spent nonces, where calls are guarded.
+    spender: Option<Spender>,
+    pub(crate) noise: Limited,
+    wakeups: Wakeups,
     child: Supervised,
     /// How the server ended.
     status: Option<io::Result<ExitStatus>>,
+    /// The server's stderr, until it says something.
+    complaints: Option<File>,
+    /// Hangs up when the server's stderr is through.
+    said_all: Option<Receiver<()>>,
+    progress: Progress,
+    /// Whether the server has been seen to read on until now.
+    watches_server: bool,
     ending: Ending,
     asked_to_end: bool,
-    /// Whether the server has been seen to read on until now.
-    watches_upstream: bool,
     reload: Box<dyn Fn() -> Result<bool, String>>,
-    /// Hangs up when the server's stderr is through.
-    said_all: Receiver<()>,
 }
 
-impl Main {
-    fn until_the_end(&mut self, mut wakeups: Wakeups) -> u8 {
+/// Who is ready.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Event {
+    /// A signal has come, or an answer of the store.
+    Signal,
+    /// The client has said something, or has ended.
+    Client,
+    /// The server has.
+    Server,
+    /// The server complains.
+    Complaint,
+    /// The server reads no more.
+    Deaf,
+    /// A side that something waits for takes more, or nothing any more.
+    Room,
+}
+
+impl Gateway {
+    fn until_the_end(&mut self) -> u8 {
         loop {
-            if self.status.is_none() {
-                self.status = self.child.try_wait().transpose();
-            }
-            let until = match self.ending.next(now().boot, &self.situation()) {
+            self.note_ends();
+            let until = match self.ending.next(self.now.boot, &self.situation()) {
                 Step::Wait(until) => until,
                 Step::Terminate => {
                     self.child.terminate();
@@ -115,60 +155,183 @@ impl Main {
                 }
                 Step::Exit => return self.exit_status(),
             };
-            let timeout = self.tick(until);
-            // Held while it is watched only: the server waits for its end.
-            let pipe = self.watches_upstream.then(|| self.shared.outlet(Side::Upstream).watch()).flatten();
-            let Woken { ends, reload, unread } = wakeups.wait(pipe.as_deref(), timeout);
-            if let Some(pipe) = pipe.filter(|_| unread) {
-                self.watches_upstream = false;
-                // A server that has read everything may still answer. What is sent from now on fails by itself.
-                if holds_unread(&pipe) {
-                    self.shared.gone(Side::Upstream);
-                }
+            let next = [until, self.envelope.next_deadline()].into_iter().flatten().min();
+            let timeout = next.map(|next| self.now.boot.until(next).min(LOOK_AGAIN));
+            let ready = self.wait(timeout);
+            self.now = now();
+            if self.envelope.next_deadline().is_some_and(|deadline| deadline <= self.now.boot) {
+                self.envelope.tick(self.now, &mut self.out);
+                self.carry_out();
+                self.flush();
             }
-            if ends > 0 {
-                if self.asked_to_end || ends > 1 {
-                    tracing::warn!("ending at once, on the second signal");
-                    return UNKNOWN;
+            for event in ready.into_iter().flatten() {
+                match event {
+                    Event::Signal => {
+                        if !self.signalled() {
+                            return UNKNOWN;
+                        }
+                    }
+                    Event::Client => {
+                        self.read_client();
+                        // The answer may be there by now. A look costs less than to wait for it.
+                        self.read_server();
+                    }
+                    Event::Server => self.read_server(),
+                    Event::Complaint => self.log_complaints(),
+                    Event::Deaf => self.note_deaf(),
+                    Event::Room => self.flush(),
                 }
-                self.end_in_order();
-            }
-            if reload {
-                self.reload();
             }
         }
     }
 
-    /// Settles what is due, and says how long to sleep.
-    fn tick(&self, until: Option<Moment>) -> Option<Duration> {
-        let now = now();
-        let mut state = self.shared.lock();
-        let mut out = Vec::new();
-        if state.envelope.next_deadline().is_some_and(|deadline| deadline <= now.boot) {
-            state.envelope.tick(now, &mut out);
+    /// Waits for somebody who is ready, at most so long. An interrupted or failed wait is looked at like a timeout.
+    fn wait(&self, timeout: Option<Duration>) -> [Option<Event>; 7] {
+        let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
+        // Who is of no interest is not waited for at all: ends and errors would be told all the same.
+
+        let interests = [
+            (Event::Signal, Some(PollFd::new(&self.wakeups.pipe, PollFlags::IN))),
+            (Event::Client, self.reads_client().then(|| PollFd::new(self.up.source(), PollFlags::IN))),
+            (Event::Server, self.reads_server().then(|| PollFd::new(self.down.source(), PollFlags::IN))),
+            (Event::Complaint, self.complaints.as_ref().map(|pipe| PollFd::new(pipe, PollFlags::IN))),
+            // Of a pipe that is written to, the end of its reader is the one thing that comes unasked.
+            (Event::Deaf, self.hears().map(|pipe| PollFd::new(pipe, PollFlags::empty()))),
+            (Event::Room, self.up.outlet.waits_for().map(|pipe| PollFd::new(pipe, PollFlags::OUT))),
+            (Event::Room, self.down.outlet.waits_for().map(|pipe| PollFd::new(pipe, PollFlags::OUT))),
+        ];
+        let mut events = [None; 7];
+        let mut watched = Vec::with_capacity(interests.len());
+        for (event, interest) in interests {
+            if let Some(interest) = interest {
+                events[watched.len()] = Some(event);
+                watched.push(interest);
+            }
         }
-        let next = [until, state.envelope.next_deadline()].into_iter().flatten().min();
-        state.sleeps_until = next;
-        self.shared.carry_out(state, &mut out);
-        next.map(|next| now.boot.until(next).min(LOOK_AGAIN))
+        let _ = poll(&mut watched, timeout.as_ref());
+        for (event, watched) in events.iter_mut().zip(&watched) {
+            if watched.revents().is_empty() {
+                *event = None;
+            }
+        }
+        events
+    }
+
+    /// The way to the server, as long as its end would be news and no write would tell.
+    fn hears(&self) -> Option<&File> {
+        self.up.outlet.file().filter(|_| self.watches_server && self.up.outlet.is_empty())
+    }
+
+    /// Whether the client is read: when all that it has sent has gone on, and what that brings finds room.
+    pub(crate) fn reads_client(&self) -> bool {
+        self.up.wants_more() && self.down.outlet.made() <= MOST_MADE
+    }
+
+    /// The same of the server.
+    pub(crate) fn reads_server(&self) -> bool {
+        self.down.wants_more() && self.up.outlet.made() <= MOST_MADE
+    }
+
+    /// Puts frames where they belong.
+    pub(crate) fn carry_out(&mut self) {
+        for out in self.out.drain(..) {
+            let (flow, mut frame) = match out {
+                Out::ToClient { frame, .. } => (&mut self.down, frame),
+                Out::ToUpstream(frame) => (&mut self.up, frame),
+                Out::Record(record) => {
+                    self.recorder.record(&record);
+                    continue;
+                }
+                Out::Spend(spend) => {
+                    if let Some(spender) = &self.spender {
+                        spender.ask(spend);
+                    }
+                    continue;
+                }
+            };
+            frame.push(b'\n');
+            flow.outlet.add(frame);
+        }
+    }
+
+    /// Writes what both sides take now.
+    pub(crate) fn flush(&mut self) {
+        if self.up.flush() == Err(Gone) {
+            self.progress.upstream_deaf = true;
+        }
+        if self.down.flush() == Err(Gone) {
+            self.progress.client_gone = true;
+        }
+    }
+
+    /// Notes whose last words have gone on.
+    fn note_ends(&mut self) {
+        // A guarded call needs the server until its confirmation is settled. Each has a time limit of its own.
+        let is_needed = self.envelope.guarded_calls() > 0 && !self.progress.client_gone;
+        if self.up.has_ended && self.up.outlet.is_empty() && !is_needed && !self.progress.client_ended {
+            self.progress.client_ended = true;
+            self.up.outlet.close();
+        }
+        self.progress.upstream_ended = self.down.has_ended && self.down.outlet.is_empty();
+    }
+
+    /// The server has closed its stdin. If it has read everything before, it may still answer; what is sent from now on
+    /// fails by itself.
+    fn note_deaf(&mut self) {
+        self.watches_server = false;
+        if self.up.outlet.holds_unread() {
+            self.progress.upstream_deaf = true;
+        }
+    }
+
+    /// Takes signals and answers of the store; false when everything ends at once.
+    fn signalled(&mut self) -> bool {
+        let woken = self.wakeups.take();
+        while let Some((ticket, was)) = self.spender.as_ref().and_then(Spender::answer) {
+            self.envelope.spent(ticket, was, self.now, &mut self.out);
+            self.carry_out();
+            self.flush();
+        }
+        if self.status.is_none() {
+            self.status = self.child.try_wait().transpose();
+        }
+        if woken.end {
+            if self.asked_to_end {
+                tracing::warn!("ending at once, on the second signal");
+                return false;
+            }
+            self.end_in_order();
+        }
+        if woken.reload {
+            self.reload();
+        }
+        true
+    }
+
+    /// From now on a thread reads the server's stderr: the log may have to be waited for.
+    fn log_complaints(&mut self) {
+        let Some(complaints) = self.complaints.take() else { return };
+        let (said_all_sender, said_all) = channel();
+        let thread = thread::Builder::new().name("log".to_owned());
+        match thread.spawn(move || stderr::log(complaints, said_all_sender)) {
+            Ok(_) => self.said_all = Some(said_all),
+            Err(error) => tracing::error!("nobody logs what the MCP server complains about: {error}"),
+        }
     }
 
     fn situation(&self) -> Situation {
-        let upstream_is_silent = self.shared.upstream_is_silent.load(Ordering::Relaxed);
-        let is_drained = self.shared.is_drained();
-        let state = self.shared.lock();
         Situation {
-            progress: state.progress,
+            progress: self.progress,
             has_exited: self.status.is_some(),
-            upstream_is_silent,
-            is_drained,
-            open_requests: state.envelope.open_requests(),
+            upstream_is_silent: self.down.outlet.is_empty(),
+            is_drained: self.down.outlet.is_empty(),
+            open_requests: self.envelope.open_requests(),
             asked_to_end: self.asked_to_end,
         }
     }
 
     /// Tells the client how its open calls end.
-    fn report(&self) {
+    fn report(&mut self) {
         let how = match &self.status {
             Some(Ok(status)) => describe(*status),
             Some(Err(_)) => "it is unknown how".to_owned(),
@@ -177,15 +340,14 @@ impl Main {
         };
         if self.status.is_some() {
             // What it complained about stands in the log before this.
-            let _ = self.said_all.recv_timeout(LAST_WORDS);
+            self.log_complaints();
+            let _ = self.said_all.as_ref().map(|said_all| said_all.recv_timeout(LAST_WORDS));
         }
-        let mut state = self.shared.lock();
-        let (is_expected, open) =
-            (state.progress.client_ended || self.asked_to_end, state.envelope.open_requests());
-        let mut out = Vec::new();
-        state.envelope.upstream_ended(&how, now(), &mut out);
-        self.shared.carry_out(state, &mut out);
-        if is_expected {
+        let open = self.envelope.open_requests();
+        self.envelope.upstream_ended(&how, self.now, &mut self.out);
+        self.carry_out();
+        self.flush();
+        if self.progress.client_ended || self.asked_to_end {
             tracing::debug!(open_calls = open, "the MCP server has ended: {how}");
         } else {
             tracing::warn!(open_calls = open, "the MCP server has ended: {how}");
@@ -195,17 +357,15 @@ impl Main {
     fn end_in_order(&mut self) {
         tracing::info!("ending in order; the same signal again ends at once");
         self.asked_to_end = true;
-        let mut state = self.shared.lock();
-        let mut out = Vec::new();
-        state.envelope.client_closed(now(), &mut out);
-        self.shared.carry_out(state, &mut out);
+        self.envelope.client_closed(self.now, &mut self.out);
+        self.carry_out();
+        self.flush();
     }
 
     fn reload(&self) {
-        let process: &Process = &self.shared.process;
         match (self.reload)() {
             Ok(is_on) => {
-                process.set_elicitation(is_on);
+                self.process.set_elicitation(is_on);
                 tracing::info!(
                     elicitation = if is_on { "on" } else { "off" },
                     "the settings were read again"
@@ -229,4 +389,10 @@ fn describe(status: ExitStatus) -> String {
         Some(code) => format!("exit status {code}"),
         None => "its supervisor was killed".to_owned(),
     }
+}
+
+/// Both clocks.
+pub(crate) fn now() -> Now {
+    let wall = SystemClock.wall().as_millisecond();
+    Now { boot: Moment::from_millis(SystemClock.boot_millis()), wall_ms: u64::try_from(wall).unwrap_or(0) }
 }

@@ -1,15 +1,47 @@
-//! The thread that asks the store of spent nonces: what it is told is on disk before the envelope hears of it.
+//! The thread that asks the store of spent nonces: what it is told is on disk before the envelope hears of it, and nobody
+//! else waits for the disk.
 
-use std::sync::{Arc, mpsc::Receiver};
+use std::{
+    io,
+    sync::mpsc::{Receiver, Sender, channel},
+    thread,
+};
 
 use handraise_mcp::{confirm::Spent, envelope::Spend};
 use handraise_spent::{Store, Was};
 
-use crate::shared::{Shared, now};
+use crate::{run::now, wake::Waker};
 
-/// Answers each question of the envelope, in the order in which they came.
-pub(crate) fn run(shared: &Arc<Shared>, mut store: Store, questions: &Receiver<Spend>) {
-    for Spend { ticket, nonce, expires_ms, claims } in questions {
+/// Where the envelope's questions go, and answers come from.
+pub(crate) struct Spender {
+    questions: Sender<Spend>,
+    answers: Receiver<(u64, Spent)>,
+}
+
+impl Spender {
+    /// Starts the thread. It wakes us with every answer.
+    pub(crate) fn start(store: Store, waker: Waker) -> io::Result<Self> {
+        let (questions, asked) = channel();
+        let (answered, answers) = channel();
+        let work = move || answer(store, &asked, &answered, &waker);
+        thread::Builder::new().name("spender".to_owned()).spawn(work)?;
+        Ok(Self { questions, answers })
+    }
+
+    /// Asks. Without the thread nothing is said, and nothing runs: the envelope waits for so long only.
+    pub(crate) fn ask(&self, spend: Spend) {
+        let _ = self.questions.send(spend);
+    }
+
+    /// The next answer, with its ticket.
+    pub(crate) fn answer(&self) -> Option<(u64, Spent)> {
+        self.answers.try_recv().ok()
+    }
+}
+
+/// Answers each question, in the order in which they came.
+fn answer(mut store: Store, asked: &Receiver<Spend>, answered: &Sender<(u64, Spent)>, waker: &Waker) {
+    for Spend { ticket, nonce, expires_ms, claims } in asked {
         let now_ms = now().wall_ms;
         let was = if claims { store.claim(nonce, expires_ms, now_ms) } else { store.look(nonce, now_ms) };
         let was = match was {
@@ -22,9 +54,9 @@ pub(crate) fn run(shared: &Arc<Shared>, mut store: Store, questions: &Receiver<S
                 Spent::Unknown
             }
         };
-        let mut out = Vec::new();
-        let mut state = shared.lock();
-        state.envelope.spent(ticket, was, now(), &mut out);
-        shared.carry_out(state, &mut out);
+        if answered.send((ticket, was)).is_err() {
+            return;
+        }
+        waker.wake();
     }
 }

@@ -94,6 +94,11 @@ impl<S: Source> Frames<S> {
         }
     }
 
+    /// Where bytes come from.
+    pub fn source(&self) -> &S {
+        &self.source
+    }
+
     /// Reads once, waiting if need be; false at the end of the stream, when [`next`](Frames::next) may still find a
     /// last line. Places found before are no longer valid.
     ///
