@@ -249,7 +249,7 @@ mod tests {
             expected.extend(made);
         }
         let mut found = Vec::new();
-        let mut chunk = [0; 50_000];
+        let mut chunk = [0; 10_000];
         loop {
             outlet.flush(|place| &buffer[place]).unwrap();
             if outlet.is_empty() {
