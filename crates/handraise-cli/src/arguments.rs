@@ -73,8 +73,11 @@ impl Arguments {
             Command::Inbox(inbox) => flags.with(&registry::DATA_DIR, path(inbox.data_dir.as_ref())),
             Command::Token(token) => flags.with(&registry::DATA_DIR, path(token.data_dir())),
             Command::Doctor(doctor) => flags.with(&registry::DATA_DIR, path(doctor.data_dir.as_ref())),
-
-            Command::Mcp(_) | Command::Completions(_) => flags,
+            Command::Mcp(mcp) => flags
+                .with(&registry::TLS_CERT, path(mcp.tls_cert.as_ref()))
+                .with(&registry::TLS_KEY, path(mcp.tls_key.as_ref()))
+                .with(&registry::INSECURE_BEHIND_PROXY, mcp.insecure_behind_proxy.then_some("on")),
+            Command::Completions(_) => flags,
         }
     }
 }

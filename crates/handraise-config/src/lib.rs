@@ -22,6 +22,10 @@ mod value;
 pub use environment::Environment;
 pub use error::ConfigError;
 pub use file::ConfigFile;
-pub use lists::{AgentEntry, ConfirmEntry, McpServerEntry, PreviewEntry, RefusalEntry, Require, Who};
-pub use settings::{ConfirmVariables, Flags, LogFormat, Origin, QuestionOrder, Settings, Sourced, load};
+pub use lists::{
+    AgentEntry, CallerEntry, ConfirmEntry, McpServerEntry, PreviewEntry, RefusalEntry, Require, Who,
+};
+pub use settings::{
+    ConfirmVariables, Flags, Listening, LogFormat, Origin, QuestionOrder, Settings, Sourced, load,
+};
 pub use value::Secret;

@@ -41,6 +41,10 @@ name = "tickets"
 url = "https://tickets.example/mcp"
 headers = { Authorization = "Bearer …" }
 
+[[caller]]                      # somebody who may use handraise mcp --listen (docs/gateway.md)
+name = "ada"                    # whom states, sessions and the log name
+token_hash = "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
+
 [[refusal]]                     # a refusal of a tool that becomes a question (docs/gateway.md)
 name = "which_table"            # of a built-in one's name: instead of it
 code = "ambiguous_table"        # what the refusal carries
@@ -125,7 +129,7 @@ mod tests {
         let environment = crate::Environment::from_iter([("HOME", "/home/ada")]);
         let settings = crate::load(&crate::Flags::default(), &environment, Some(&file)).unwrap();
         assert_eq!((settings.agents.len(), settings.mcp_servers.len()), (1, 2));
-        assert_eq!(settings.refusals.len(), 2);
+        assert_eq!((settings.refusals.len(), settings.listening.callers.len()), (2, 1));
         assert_eq!(settings.confirms.len(), 1);
     }
 }

@@ -117,7 +117,13 @@ settings! {
     "Where `handraise up` listens."
 
     INSECURE_BEHIND_PROXY = "insecure_behind_proxy", Kind::Bool, Default::Value("off"), flag "--insecure-behind-proxy";
-    "Allows `listen` beyond loopback without TLS, because a proxy in front of it speaks TLS (S10)."
+    "Allows listening beyond loopback without TLS, because a proxy in front of it speaks TLS (S10). Read by `handraise up` and `handraise mcp --listen`."
+
+    TLS_CERT = "tls_cert", Kind::Path, Default::Unset("no TLS"), flag "--tls-cert";
+    "The certificate chain, PEM, with which `handraise mcp --listen` speaks TLS."
+
+    TLS_KEY = "tls_key", Kind::Path, Default::Unset("no TLS"), flag "--tls-key";
+    "The private key of `tls_cert`, PEM."
 
     PUBLIC_NAME = "public_name", Kind::Text, Default::Unset("loopback names only");
     "The host name, without a port, under which browsers reach the inbox besides loopback names. Requests for other names are refused."
@@ -180,7 +186,34 @@ settings! {
     "The longest frame that `handraise mcp` passes on, in bytes. A longer one is thrown away, and whoever waits for it gets an error."
 
     IN_FLIGHT = "mcp.in_flight_bytes", Kind::Integer { least: 1_048_576, most: 17_179_869_184 }, Default::Value("268435456");
-    "Bytes of calls that `handraise mcp` keeps, so that it could run them once more with an answer. A call that does not fit is passed on all the same, and not asked about."
+    "Bytes of calls that `handraise mcp` keeps, so that it could run them once more with an answer. A call that does not fit is passed on all the same, and not asked about. With `--listen` also the bytes of bodies, queues and answers; a request that does not fit is answered 503."
+
+    MCP_HOSTS = "mcp.allowed_hosts", Kind::Names, Default::Unset("loopback names only");
+    "Host names, without a port, under which clients reach `handraise mcp --listen` besides loopback names, and besides addresses when it listens beyond loopback. Requests for other names are refused."
+
+    MCP_ORIGINS = "mcp.allowed_origins", Kind::Names, Default::Unset("its own origin only");
+    "Origins, such as `http://localhost:6274`, whose pages may use `handraise mcp --listen`."
+
+    MCP_SESSIONS = "mcp.sessions", Kind::Integer { least: 1, most: 100_000 }, Default::Value("256");
+    "Legacy sessions that `handraise mcp --listen` has at the same time. Each has a server process of its own, so that `mcp.children` bounds them too."
+
+    MCP_SESSION_IDLE = "mcp.session_idle", Kind::Duration, Default::Value("30m");
+    "After how long a session, or the server of a principal's modern requests, is ended that nobody uses."
+
+    MCP_CHILDREN = "mcp.children", Kind::Integer { least: 1, most: 100_000 }, Default::Value("64");
+    "Server processes that `handraise mcp --listen` runs at the same time: one for each legacy session, and one for each principal's modern requests."
+
+    MCP_REPLAY_EVENTS = "mcp.replay_events", Kind::Integer { least: 0, most: 1_000_000 }, Default::Value("1000");
+    "Events that a legacy session keeps for a client that lost its stream and comes back with `Last-Event-ID`."
+
+    MCP_REPLAY_BYTES = "mcp.replay_bytes", Kind::Integer { least: 0, most: 1_073_741_824 }, Default::Value("8388608");
+    "Bytes of these events."
+
+    MCP_SUBSCRIPTIONS = "mcp.subscriptions", Kind::Integer { least: 1, most: 100_000 }, Default::Value("64");
+    "Open `subscriptions/listen` requests of one principal."
+
+    MCP_CONNECTIONS = "mcp.connections", Kind::Integer { least: 4, most: 1_000_000 }, Default::Value("4096");
+    "Connections to `handraise mcp --listen`. A quarter of them may be of clients that have not shown a good request yet."
 
     OPEN_ASKS = "limits.open_asks", Kind::Integer { least: 1, most: 1_000_000 }, Default::Value("1000");
     "Open asks that the inbox takes from one holder; beyond, the holder declines them."

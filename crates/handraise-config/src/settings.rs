@@ -13,7 +13,7 @@ use crate::{
     environment::Environment,
     error::ConfigError,
     file::{ConfigFile, closest},
-    lists::{self, AgentEntry, ConfirmEntry, McpServerEntry, RefusalEntry},
+    lists::{self, AgentEntry, CallerEntry, ConfirmEntry, McpServerEntry, RefusalEntry},
     registry::{self, Default, Kind, OTHER_VARIABLES, SETTINGS, Setting},
     value::{Raw, Secret},
 };
@@ -158,6 +158,35 @@ impl ConfirmVariables {
     }
 }
 
+/// What `handraise mcp --listen` needs to know about those who call it.
+#[derive(Debug, Clone)]
+pub struct Listening {
+    /// The certificate chain.
+    pub tls_cert: Option<PathBuf>,
+    /// Its private key.
+    pub tls_key: Option<PathBuf>,
+    /// Names by which it may be called, beside loopback names.
+    pub allowed_hosts: Vec<String>,
+    /// Origins whose pages may use it, beside its own.
+    pub allowed_origins: Vec<String>,
+    /// Who may call.
+    pub callers: Vec<CallerEntry>,
+    /// Legacy sessions.
+    pub sessions: usize,
+    /// How long a session lives that nobody uses.
+    pub session_idle: Duration,
+    /// Server processes.
+    pub children: usize,
+    /// Events that a session keeps.
+    pub replay_events: usize,
+    /// Bytes of them.
+    pub replay_bytes: usize,
+    /// Subscriptions of one principal.
+    pub subscriptions: usize,
+    /// Connections.
+    pub connections: usize,
+}
+
 /// Every setting, judged.
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -211,6 +240,8 @@ pub struct Settings {
     pub max_frame: usize,
     /// Bytes of calls that the gateway keeps.
     pub in_flight: u64,
+    /// Who may call the gateway over HTTP, and how often.
+    pub listening: Listening,
     /// The refusals that become questions, besides the built-in one.
     pub refusals: Vec<RefusalEntry>,
     /// The tools whose calls wait for a confirmation.
@@ -298,6 +329,7 @@ pub fn load(
         ask_min_human: Duration::from_millis(reader.integer(&registry::ASK_MIN_HUMAN)?),
         max_frame: usize::try_from(reader.integer(&registry::MAX_FRAME)?).unwrap_or(usize::MAX),
         in_flight: reader.integer(&registry::IN_FLIGHT)?,
+        listening: reader.listening()?,
         refusals: file.map(lists::refusals).transpose()?.unwrap_or_default(),
         confirms: file.map(lists::confirms).transpose()?.unwrap_or_default(),
         confirm_variables: ConfirmVariables::of(environment),
@@ -391,6 +423,27 @@ impl<'a> Reader<'a> {
             origin: Origin::Default,
             value: "unset".to_owned(),
             expected: format!("'{}' needs a value", setting.key),
+        })
+    }
+
+    fn listening(&self) -> Result<Listening, ConfigError> {
+        let path = |setting| Ok(self.optional(setting, |raw| raw.path(self.home))?.map(|path| path.value));
+        let names =
+            |setting| Ok(self.optional(setting, Raw::names)?.map(|names| names.value).unwrap_or_default());
+        let size = |setting| Ok(usize::try_from(self.integer(setting)?).unwrap_or(usize::MAX));
+        Ok(Listening {
+            tls_cert: path(&registry::TLS_CERT)?,
+            tls_key: path(&registry::TLS_KEY)?,
+            allowed_hosts: names(&registry::MCP_HOSTS)?,
+            allowed_origins: names(&registry::MCP_ORIGINS)?,
+            callers: self.file.map(lists::callers).transpose()?.unwrap_or_default(),
+            sessions: size(&registry::MCP_SESSIONS)?,
+            session_idle: self.required(&registry::MCP_SESSION_IDLE, Raw::duration)?.value,
+            children: size(&registry::MCP_CHILDREN)?,
+            replay_events: size(&registry::MCP_REPLAY_EVENTS)?,
+            replay_bytes: size(&registry::MCP_REPLAY_BYTES)?,
+            subscriptions: size(&registry::MCP_SUBSCRIPTIONS)?,
+            connections: size(&registry::MCP_CONNECTIONS)?,
         })
     }
 

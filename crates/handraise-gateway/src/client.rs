@@ -2,14 +2,14 @@
 
 use handraise_mcp::{
     envelope::{Out, Route},
-    frame::{ClientFrame, Malformed},
+    frame::{
+        ClientFrame, Malformed,
+        overlong::{self, Overlong},
+    },
 };
 use handraise_transport::frames::{Found, Place};
 
-use crate::{
-    overlong::{self, Overlong},
-    run::{Gateway, now},
-};
+use crate::run::{Gateway, now};
 
 impl Gateway {
     /// Reads the client once, if it may, and sends on what that brought.

@@ -2,25 +2,14 @@
 
 use std::io;
 
+use handraise_transport::program::Missing;
+
 /// Why a gateway cannot begin. Once it runs, what goes wrong is told to the client, or in the log.
 #[derive(Debug, thiserror::Error)]
 pub enum GatewayError {
-    /// There is no such program.
-    #[error("cannot start the MCP server: no program is called {program:?}; {remedy}")]
-    NotFound {
-        /// What was named.
-        program: String,
-        /// What to do.
-        remedy: &'static str,
-    },
-    /// It is there and is no program.
-    #[error(
-        "cannot start the MCP server: {program:?} is no program that can be executed; check its permissions"
-    )]
-    NotExecutable {
-        /// What was named.
-        program: String,
-    },
+    /// The program cannot be started.
+    #[error("cannot start the MCP server: {0}")]
+    Missing(#[from] Missing),
     /// The supervisor could not be started.
     #[error("cannot start the MCP server {program:?}")]
     Spawn {

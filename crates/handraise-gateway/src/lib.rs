@@ -19,7 +19,6 @@ mod ending;
 mod error;
 mod flow;
 mod outlet;
-mod overlong;
 mod run;
 mod server;
 mod spender;

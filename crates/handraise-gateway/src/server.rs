@@ -6,17 +6,17 @@
 
 use handraise_mcp::{
     envelope::{Out, Route},
-    frame::{NoFrame, each_of_batch, is_batch},
+    frame::{
+        NoFrame, each_of_batch, is_batch,
+        overlong::{self, Overlong},
+    },
 };
 use handraise_transport::{
     escape,
     frames::{Found, Place},
 };
 
-use crate::{
-    overlong::{self, Overlong},
-    run::{Gateway, now},
-};
+use crate::run::{Gateway, now};
 
 /// How much of a line of noise is logged, in characters.
 const SHOWN: usize = 300;

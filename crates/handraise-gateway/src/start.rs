@@ -1,12 +1,12 @@
 //! Starting the server.
 
-use std::{fs::File, os::fd::OwnedFd, path::Path};
+use std::{fs::File, os::fd::OwnedFd};
 
 use handraise_transport::{
     blocking::{self, Supervised},
+    program,
     spawn::Spawn,
 };
-use rustix::fs::{Access, access};
 
 use crate::{GatewayError, GatewaySettings};
 
@@ -26,7 +26,7 @@ pub(crate) fn start(settings: &GatewaySettings) -> Result<Server, GatewayError> 
     let mut words = settings.command.iter().cloned();
     let program = words.next().unwrap_or_default();
     let shown = program.to_string_lossy().into_owned();
-    check(&shown, Path::new(&program), settings)?;
+    program::find(&settings.command, &settings.search_path)?;
     let order =
         Spawn { program, args: words.collect(), cwd: None, environment: settings.environment.clone() };
     let failed = |source| GatewayError::Spawn { program: shown.clone(), source };
@@ -44,30 +44,4 @@ fn widened(pipe: OwnedFd) -> File {
     #[cfg(target_os = "linux")]
     let _ = rustix::pipe::fcntl_setpipe_size(&pipe, PIPE);
     pipe.into()
-}
-
-/// Looks for the program before anything is started: the supervisor could only say so in the log.
-fn check(shown: &str, program: &Path, settings: &GatewaySettings) -> Result<(), GatewayError> {
-    let named = |found: bool, remedy| {
-        if found {
-            Err(GatewayError::NotExecutable { program: shown.to_owned() })
-        } else {
-            Err(GatewayError::NotFound { program: shown.to_owned(), remedy })
-        }
-    };
-    let runs = |path: &Path| path.is_file() && access(path, Access::EXEC_OK).is_ok();
-    if shown.contains('/') {
-        return if runs(program) { Ok(()) } else { named(program.exists(), "check the path") };
-    }
-    if shown.is_empty() {
-        return named(false, "name the server's command after --");
-    }
-    let candidates = || settings.search_path.iter().map(|folder| folder.join(program));
-    if candidates().any(|path| runs(&path)) {
-        return Ok(());
-    }
-    named(
-        candidates().any(|path| path.is_file()),
-        "check its spelling, or give its path: PATH does not lead to it",
-    )
 }

@@ -6,5 +6,5 @@
 //! - `front`: the side that listens: callers, sessions, streams (mcp.md §1, S6, S10, S37).
 //! - `upstream`: the side that dials an MCP server at a URL.
 
-mod front;
+pub mod front;
 mod upstream;

@@ -11,6 +11,7 @@ pub mod frames;
 pub mod ids;
 pub mod limited;
 pub mod lines;
+pub mod program;
 pub mod spawn;
 pub mod supervise;
 pub mod surrogates;

@@ -1,6 +1,8 @@
-//! `handraise mcp`: the stdio gateway in front of an MCP server.
+//! `handraise mcp`: the gateway in front of an MCP server, for a client's stdio or over HTTP.
 
-use std::{ffi::OsString, path::PathBuf, process::ExitCode, sync::Arc};
+mod listen;
+
+use std::{ffi::OsString, net::SocketAddr, path::PathBuf, process::ExitCode, sync::Arc};
 
 use anyhow::Context as _;
 use handraise_config::{Environment, Flags, RefusalEntry, Settings};
@@ -14,6 +16,7 @@ use handraise_mcp::{
 };
 use handraise_transport::{
     ids,
+    program::Missing,
     spawn::{self, Supervisor},
     supervise::{NOT_FOUND, NOT_STARTED},
 };
@@ -26,18 +29,37 @@ use crate::{Context, Exit, config_file, confirm, output};
 /// and offers them, the client's own prompt asks which, and the same call goes on with the answer. Exits with the
 /// server's exit status; 127 when the server's program is not there, 126 when it cannot be executed, 1 on an error.
 ///
+/// With --listen it serves Streamable HTTP at /mcp instead of stdio: one server process for each session of clients up to
+/// 2025-11-25, and one for each caller of 2026-07-28. Callers are the [[caller]]s of the config file; without any,
+/// everybody on this machine. It then runs until SIGINT or SIGTERM.
+///
 /// SIGHUP reads the setting `elicitation` again: `off` lets refusals through.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  handraise mcp -- npx -y some-mcp-server --its-own-flag\n  handraise mcp -- handraise fake-server\n  HANDRAISE_ELICITATION=off handraise mcp -- uvx some-mcp-server\n  claude mcp add devices -- handraise mcp -- npx -y some-mcp-server"
+    after_help = "Examples:\n  handraise mcp -- npx -y some-mcp-server --its-own-flag\n  handraise mcp -- handraise fake-server\n  HANDRAISE_ELICITATION=off handraise mcp -- uvx some-mcp-server\n  handraise mcp --listen 127.0.0.1:7400 -- npx -y some-mcp-server\n  handraise mcp --listen 0.0.0.0:443 --tls-cert chain.pem --tls-key key.pem -- some-mcp-server\n  claude mcp add devices -- handraise mcp -- npx -y some-mcp-server"
 )]
 pub(crate) struct Arguments {
+    /// Serve Streamable HTTP here instead of stdio; port 0 takes a free one
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) listen: Option<SocketAddr>,
+    /// The certificate chain, PEM, to speak TLS with
+    #[arg(long, value_name = "FILE", requires = "listen")]
+    pub(crate) tls_cert: Option<PathBuf>,
+    /// Its private key, PEM
+    #[arg(long, value_name = "FILE", requires = "listen")]
+    pub(crate) tls_key: Option<PathBuf>,
+    /// Listen beyond loopback without TLS, because a proxy in front speaks TLS
+    #[arg(long, requires = "listen")]
+    pub(crate) insecure_behind_proxy: bool,
     /// The server's program and its arguments
     #[arg(last = true, required = true, value_name = "CMD")]
     pub(crate) command: Vec<OsString>,
 }
 
 pub(crate) fn run(context: &Context, arguments: &Arguments) -> Exit {
+    if let Some(address) = arguments.listen {
+        return listen::run(context, address, &arguments.command);
+    }
     let keyring = keyring(&context.settings)?;
     let (confirm, spent) = confirm::confirm(&context.settings, &keyring)?;
     let settings = GatewaySettings {
@@ -55,8 +77,8 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Exit {
         Ok(status) => Ok(ExitCode::from(status)),
         Err(error) => {
             let status = match &error {
-                GatewayError::NotFound { .. } => NOT_FOUND,
-                GatewayError::NotExecutable { .. } => NOT_STARTED,
+                GatewayError::Missing(Missing::NotFound { .. }) => NOT_FOUND,
+                GatewayError::Missing(Missing::NotExecutable { .. }) => NOT_STARTED,
                 GatewayError::Spawn { .. } | GatewayError::Prepare(_) | GatewayError::Random(_) => {
                     return Err(error.into());
                 }
@@ -135,7 +157,7 @@ fn search_path(environment: &Environment) -> Vec<PathBuf> {
 }
 
 /// Reads the switch again, from where it was read at the start.
-fn reload(context: &Context) -> Box<dyn Fn() -> Result<bool, String>> {
+fn reload(context: &Context) -> Box<dyn Fn() -> Result<bool, String> + Send> {
     let (path, environment) = (context.config.clone(), context.environment.clone());
     Box::new(move || {
         let read = || -> anyhow::Result<bool> {

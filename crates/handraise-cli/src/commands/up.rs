@@ -103,7 +103,7 @@ fn connections(files: Option<u64>) -> usize {
 }
 
 /// Lets this process open as many files as it may; returns how many, or `None` for any number.
-fn raise_file_limit() -> Option<u64> {
+pub(crate) fn raise_file_limit() -> Option<u64> {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     match setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }) {

@@ -1,1 +1,379 @@
-//! The side that listens.
+//! The side that listens: Streamable HTTP in front of MCP servers that speak stdio (mcp.md §1, §4, §5; S6, S10, S37).
+//!
+//! # One endpoint, two eras
+//!
+//! `/mcp` serves both, decided per request by what its body says about itself, and never by a header:
+//!
+//! - a request with a modern `_meta` version is **modern**: one POST, one answer, nothing kept. Its headers must mirror its
+//!   body (-32020). Who closes the response has cancelled.
+//! - `initialize` opens a **legacy session**; every other request names one with `Mcp-Session-Id`. A session has POSTs
+//!   that are answered with JSON or with a stream, a GET stream, and streams that are resumed with `Last-Event-ID`. Who
+//!   disconnects has cancelled nothing.
+//!
+//! # The parts
+//!
+//! ```text
+//!   net ── door ──▶ service ── walls, callers ──▶ post ──▶ link ── stdin ──▶ child
+//!                                                           │ envelope        │
+//!   body ◀── events ◀── outlet ◀── session or shared desk ◀─┴──── lines ◀─────┘
+//! ```
+//!
+//! A [`link`] is one server process, one envelope, and the streams of those whom it serves, under one lock: a legacy
+//! session, or the modern requests of one principal. There is no other way from a client to a server, so that no server
+//! serves two principals (S6). Everything that a client can name, such as an id, a token or an event, is looked up in its
+//! link alone.
+//!
+//! A frame is decided about under the lock, and written to the server's pipe there if the pipe has room; an answer wakes
+//! the task of its connection and nobody else. The first frame decides the shape of a POST's answer: a response is sent
+//! as JSON, anything else begins a stream. Frames are passed on as the bytes that came.
+//!
+//! # Decided here
+//!
+//! - A body's line ends outside of strings become spaces: they would end the line that the server reads.
+//! - A second open request of a session under one id is refused: one stream has one request.
+//! - The modern era has no requests of the server: it is answered here. Notifications that belong to no open request
+//!   reach nobody, and neither does a cancellation that is POSTed: ids of one client mean nothing to another.
+//! - A silent call's answer becomes a stream after five seconds, where the client takes one, so that those in between
+//!   see life; a quiet stream gets a comment every fifteen.
+//! - A server that ends takes its session with it: the client is told 404 and opens a new one.
+//! - A client that cannot be shown a question, because it takes no stream or has left, has not been shown it: the call
+//!   ends with its refusal.
+
+mod body;
+mod budget;
+mod callers;
+mod child;
+mod clockwork;
+mod door;
+mod events;
+mod lines;
+mod link;
+mod metrics;
+mod net;
+mod outlet;
+mod pieces;
+mod post;
+mod replay;
+mod reply;
+mod service;
+mod session;
+mod settings;
+mod shared;
+mod spender;
+mod stdin;
+mod tls;
+mod walls;
+
+use std::{
+    collections::HashMap,
+    ffi::OsString,
+    fmt, io,
+    net::SocketAddr,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use handraise_mcp::{
+    envelope::{Caller as Bound, Envelope, Process},
+    record::{Record, Recorder},
+};
+use handraise_transport::{
+    ids,
+    spawn::{self, Supervisor},
+};
+use tokio::{
+    net::TcpListener,
+    signal::unix::{SignalKind, signal},
+};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use budget::Budget;
+use clockwork::Clockwork;
+use door::Door;
+use link::{Desk, Link};
+use metrics::{Count, Metrics};
+use replay::Replay;
+use reply::Refusal;
+use spender::Spender;
+use stdin::Stdin;
+
+pub use callers::Caller;
+pub use settings::{Caps, FrontError, FrontSettings, Reload, TlsFiles};
+
+/// How long the end may take once it was asked for: the supervisors' grace and a moment.
+const LAST_MOMENTS: Duration = Duration::from_millis(1800);
+
+/// What all connections share.
+struct Front {
+    process: Arc<Process>,
+    command: Vec<OsString>,
+    environment: Vec<(OsString, OsString)>,
+    supervisor: Supervisor,
+    max_frame: usize,
+    caps: Caps,
+    walls: walls::Walls,
+    callers: callers::Callers,
+    door: Arc<Door>,
+    budget: Arc<Budget>,
+    metrics: Metrics,
+    clockwork: Clockwork,
+    sessions: Mutex<HashMap<String, Arc<Link>>>,
+    /// The servers of modern requests, by principal.
+    shared: Mutex<HashMap<Arc<str>, Arc<Link>>>,
+    /// The bodies of those who have no link yet, by principal.
+    arriving: Mutex<HashMap<Arc<str>, Arc<Budget>>>,
+    children: AtomicUsize,
+    links: AtomicU64,
+    recorder: Mutex<Box<dyn Recorder + Send>>,
+    spender: Spender,
+    tasks: TaskTracker,
+    shutdown: CancellationToken,
+}
+
+/// The parts say what they are; this is where they hang together.
+impl fmt::Debug for Front {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Front").field("caps", &self.caps).finish_non_exhaustive()
+    }
+}
+
+/// Serves until `shutdown` completes. `ready` is told the address.
+///
+/// # Errors
+/// When it cannot begin: see [`FrontError`].
+pub async fn serve(
+    settings: FrontSettings,
+    ready: impl FnOnce(SocketAddr),
+    shutdown: impl Future<Output = ()>,
+) -> Result<(), FrontError> {
+    let is_open = !settings.listen.ip().is_loopback();
+    if is_open && settings.callers.is_empty() {
+        return Err(FrontError::NoCallers(settings.listen));
+    }
+    if is_open && settings.tls.is_none() && !settings.insecure_behind_proxy {
+        return Err(FrontError::Insecure(settings.listen));
+    }
+    let tls = settings.tls.as_ref().map(tls::acceptor).transpose()?;
+    spawn::become_subreaper().map_err(FrontError::Prepare)?;
+    let mut hangup = signal(SignalKind::hangup()).map_err(FrontError::Prepare)?;
+    let failed = |source| FrontError::Listen { address: settings.listen, source };
+    let listener = TcpListener::bind(settings.listen).await.map_err(failed)?;
+    let address = listener.local_addr().map_err(failed)?;
+    let (front, reload) = Front::new(settings, is_open).map_err(FrontError::Prepare)?;
+    ready(address);
+    tracing::info!(%address, tls = tls.is_some(), "serving MCP at /mcp");
+
+    front.tasks.spawn(clockwork::run(Arc::clone(&front)));
+    front.tasks.spawn(net::accept(Arc::clone(&front), listener, tls));
+    tokio::pin!(shutdown);
+    loop {
+        tokio::select! {
+            () = &mut shutdown => break,
+            _ = hangup.recv() => front.reload(&*reload),
+        }
+    }
+    front.end().await;
+    Ok(())
+}
+
+impl Front {
+    fn new(settings: FrontSettings, is_open: bool) -> io::Result<(Arc<Self>, Reload)> {
+        let FrontSettings { process, caps, callers, recorder, reload, spent, .. } = settings;
+        let front = Self {
+            process,
+            command: settings.command,
+            environment: settings.environment,
+            supervisor: settings.supervisor,
+            max_frame: settings.max_frame,
+            caps,
+            walls: walls::Walls { hosts: settings.allowed_hosts, origins: settings.allowed_origins, is_open },
+            callers: callers::Callers::new(&callers),
+            door: Door::new(caps.connections),
+            budget: Budget::new(caps.bytes_in_flight),
+            metrics: Metrics::default(),
+            clockwork: Clockwork::default(),
+            sessions: Mutex::default(),
+            shared: Mutex::default(),
+            arriving: Mutex::default(),
+            children: AtomicUsize::new(0),
+            links: AtomicU64::new(0),
+            recorder: Mutex::new(recorder),
+            spender: Spender::start(spent)?,
+            tasks: TaskTracker::new(),
+            shutdown: CancellationToken::new(),
+        };
+        Ok((Arc::new(front), reload))
+    }
+
+    fn reload(&self, reload: &dyn Fn() -> Result<bool, String>) {
+        match reload() {
+            Ok(is_on) => {
+                self.process.set_elicitation(is_on);
+                let elicitation = if is_on { "on" } else { "off" };
+                tracing::info!(elicitation, "the settings were read again");
+            }
+            Err(error) => tracing::error!("the settings stay as they are: {error}"),
+        }
+    }
+
+    /// Ends everything in order, within bounds.
+    async fn end(&self) {
+        let links = self.take_links();
+        for link in &links {
+            link.end();
+        }
+        self.shutdown.cancel();
+        self.tasks.close();
+        let _ = tokio::time::timeout(LAST_MOMENTS, self.tasks.wait()).await;
+    }
+
+    fn take_links(&self) -> Vec<Arc<Link>> {
+        let sessions = std::mem::take(&mut *lock(&self.sessions)).into_values();
+        let shared = std::mem::take(&mut *lock(&self.shared)).into_values();
+        sessions.chain(shared).collect()
+    }
+
+    fn next_number(&self) -> u64 {
+        self.links.fetch_add(1, Ordering::Relaxed)
+    }
+
+    fn record(&self, records: &[Record]) {
+        let recorder = lock(&self.recorder);
+        for record in records {
+            recorder.record(record);
+        }
+    }
+
+    /// How many sessions and shared servers there are.
+    fn counts(&self) -> (usize, usize) {
+        (lock(&self.sessions).len(), lock(&self.shared).len())
+    }
+
+    /// What one holder may make us hold: a part of all, and at least one of the longest frames.
+    fn part(&self) -> Arc<Budget> {
+        self.budget.part((self.caps.bytes_in_flight / 4).max(self.max_frame))
+    }
+
+    /// The budget of a principal's bodies that belong to no session.
+    fn arriving(&self, principal: &Arc<str>) -> Arc<Budget> {
+        Arc::clone(lock(&self.arriving).entry(Arc::clone(principal)).or_insert_with(|| self.part()))
+    }
+
+    /// A principal's session.
+    fn session(&self, id: &str, principal: &str) -> Option<Arc<Link>> {
+        let link = lock(&self.sessions).get(id).cloned()?;
+        // Somebody else's session is none (S10).
+        (&*link.principal == principal && !link.is_over()).then_some(link)
+    }
+
+    /// Opens a session, and starts its server.
+    fn open_session(self: &Arc<Self>, principal: &Arc<str>) -> Result<(String, Arc<Link>), Refusal> {
+        let id = ids::secret().map_err(|error| start_failed(&error))?;
+        let mut sessions = lock(&self.sessions);
+        if sessions.len() >= self.caps.sessions {
+            self.metrics.count(Count::Sessions);
+            return Err(Refusal::Sessions);
+        }
+        let bound = Bound { principal: principal.to_string(), session: Some(id.clone()) };
+        let replay = Replay::new(self.caps.replay_events, self.caps.replay_bytes);
+        let budget = self.part();
+        let desk = session::Desk::new(Arc::new(bound), Arc::clone(&budget), replay);
+        let link = self.start(principal, Desk::Session(Box::new(desk)), budget)?;
+        sessions.insert(id.clone(), Arc::clone(&link));
+        Ok((id, link))
+    }
+
+    /// The server of a principal's modern requests.
+    fn shared(self: &Arc<Self>, principal: &Arc<str>) -> Result<Arc<Link>, Refusal> {
+        let mut shared = lock(&self.shared);
+        if let Some(link) = shared.get(principal).filter(|link| !link.is_over()) {
+            return Ok(Arc::clone(link));
+        }
+        let budget = self.part();
+        let desk = shared::Desk::new(Arc::clone(&budget), self.caps.subscriptions);
+        let link = self.start(principal, Desk::Shared(desk), budget)?;
+        shared.insert(Arc::clone(principal), Arc::clone(&link));
+        Ok(link)
+    }
+
+    fn start(
+        self: &Arc<Self>,
+        principal: &Arc<str>,
+        desk: Desk,
+        budget: Arc<Budget>,
+    ) -> Result<Arc<Link>, Refusal> {
+        let Some(place) = ChildPlace::take(self) else {
+            self.metrics.count(Count::Children);
+            return Err(Refusal::Children);
+        };
+        let seed = ids::random().map_err(|error| start_failed(&error))?;
+        let mut started = child::start(self).map_err(|error| start_failed(&error))?;
+        let envelope = Envelope::new(Arc::clone(&self.process), seed);
+        let stdin = Stdin::new(started.take_stdin().ok_or(Refusal::Start)?);
+        let link = Link::new(self, Arc::clone(principal), envelope, desk, stdin, budget);
+        child::attend(&link, started, place);
+        Ok(link)
+    }
+
+    /// A link's server has ended.
+    fn forget(&self, link: &Arc<Link>) {
+        lock(&self.sessions).retain(|_, known| !Arc::ptr_eq(known, link));
+        lock(&self.shared).retain(|_, known| !Arc::ptr_eq(known, link));
+    }
+
+    /// Ends a session.
+    fn end_session(&self, id: &str) {
+        let link = lock(&self.sessions).remove(id);
+        if let Some(link) = link {
+            link.end();
+        }
+    }
+
+    /// Lets a second pass.
+    fn tick(&self) {
+        self.door.tick(&self.metrics);
+        let links: Vec<Arc<Link>> =
+            lock(&self.sessions).values().chain(lock(&self.shared).values()).cloned().collect();
+        let idle = u64::try_from(self.caps.idle.as_millis()).unwrap_or(u64::MAX);
+        for link in links {
+            if link.tick(idle) {
+                self.metrics.count(Count::IdleSessions);
+                self.forget(&link);
+                link.end();
+            }
+        }
+        // Nothing of theirs is arriving.
+        lock(&self.arriving).retain(|_, budget| Arc::strong_count(budget) > 1);
+    }
+}
+
+fn start_failed(error: &dyn fmt::Display) -> Refusal {
+    tracing::error!("the MCP server cannot be started: {error}");
+    Refusal::Start
+}
+
+fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Counts a server process for as long as it lives.
+struct ChildPlace(Arc<Front>);
+
+impl ChildPlace {
+    fn take(front: &Arc<Front>) -> Option<Self> {
+        if front.children.fetch_add(1, Ordering::Relaxed) < front.caps.children {
+            return Some(Self(Arc::clone(front)));
+        }
+        front.children.fetch_sub(1, Ordering::Relaxed);
+        None
+    }
+}
+
+impl Drop for ChildPlace {
+    fn drop(&mut self) {
+        self.0.children.fetch_sub(1, Ordering::Relaxed);
+    }
+}

@@ -7,6 +7,7 @@ mod client;
 mod id;
 mod member;
 mod names;
+pub mod overlong;
 pub(crate) mod reply;
 mod scan;
 mod server;

@@ -100,7 +100,7 @@ impl<'a> ServerFrame<'a> {
     }
 
     /// The `result` of a response, as JSON text. The frame is read completely for it.
-    pub(crate) fn result(&self) -> Option<&'a str> {
+    pub fn result(&self) -> Option<&'a str> {
         self.result_at().map(|at| self.text(at))
     }
 

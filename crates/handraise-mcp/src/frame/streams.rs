@@ -158,8 +158,8 @@ impl Renumbered {
     }
 
     /// The bytes.
-    pub fn into_bytes(self) -> Vec<u8> {
-        self.bytes
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
     }
 }
 

@@ -1,10 +1,10 @@
 //! Frames that are too long to be taken: whose they were, and what is said about them.
 
-use handraise_mcp::frame::ClientFrame;
+use crate::frame::ClientFrame;
 
 /// Whose a frame is, by its beginning.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Overlong {
+pub enum Overlong {
     /// A request, with its id as JSON text.
     Request(String),
     /// A response, with its id as JSON text.
@@ -14,7 +14,7 @@ pub(crate) enum Overlong {
 }
 
 /// Reads the beginning of a frame.
-pub(crate) fn read(head: &[u8]) -> Overlong {
+pub fn read(head: &[u8]) -> Overlong {
     // Half an object is malformed, and tells its id where that has been read.
     let Some(id) = ClientFrame::read(head).err().and_then(|malformed| malformed.id) else {
         return Overlong::Unknown;
@@ -30,12 +30,12 @@ pub(crate) fn read(head: &[u8]) -> Overlong {
 }
 
 /// A response that answers nothing.
-pub(crate) fn without_answer(id: &str) -> Vec<u8> {
+pub fn without_answer(id: &str) -> Vec<u8> {
     format!("{{\"jsonrpc\":\"2.0\",\"id\":{id}}}").into_bytes()
 }
 
 /// The error response in place of what was thrown away.
-pub(crate) fn reply(id: &str, limit: usize) -> Vec<u8> {
+pub fn reply(id: &str, limit: usize) -> Vec<u8> {
     format!(
         "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{{\"code\":-32600,\"message\":\"the frame is longer than \
          {limit} bytes, and was thrown away\"}}}}"

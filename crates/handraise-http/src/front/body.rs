@@ -1,0 +1,228 @@
+//! Bodies: those of requests, collected within bounds, and those of responses.
+
+use std::{
+    convert::Infallible,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+    time::Duration,
+};
+
+use bytes::{Bytes, BytesMut};
+use hyper::body::{Body as HttpBody, Frame, Incoming, SizeHint};
+use tokio::time::{Instant, Sleep, sleep_until};
+
+use super::{
+    budget::{Budget, Charge},
+    door::Busy,
+    events::Events,
+    pieces::Pieces,
+    post::Guard,
+    reply::Refusal,
+};
+
+/// How long a body may take at least.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How many bytes a second a body must bring after that.
+const SLOWEST: u64 = 64 * 1024;
+/// After how many fruitless looks the clock is watched: the first ones are the way of a body that is here already.
+const LOOKS: u8 = 3;
+
+/// Collects a request's body.
+///
+/// # Errors
+/// When it is too long, too slow, breaks off, or does not fit beside what is in flight (S37).
+pub(crate) async fn collect(
+    body: Incoming,
+    limit: usize,
+    budget: &Arc<Budget>,
+) -> Result<(Bytes, Charge), Refusal> {
+    let announced = body.size_hint().exact().map(|length| usize::try_from(length).unwrap_or(usize::MAX));
+    if announced.is_some_and(|length| length > limit) {
+        return Err(Refusal::TooLarge);
+    }
+    let charge = budget.charge(announced.unwrap_or(0)).ok_or(Refusal::InFlight)?;
+    let mut collecting = Collecting { body, limit, announced, first: None, rest: BytesMut::new(), charge };
+    let mut patience = Patience { looks: 0, since: None, sleep: None };
+    let done = std::future::poll_fn(|context| {
+        match collecting.poll(context) {
+            Poll::Ready(done) => Poll::Ready(done),
+            // It has come no further within its time.
+            Poll::Pending => patience.poll(collecting.len(), context).map(|()| Err(Refusal::Slow)),
+        }
+    });
+    done.await?;
+    let Collecting { first, rest, charge, .. } = collecting;
+    let whole = if rest.is_empty() { first.unwrap_or_default() } else { rest.freeze() };
+    Ok((whole, charge))
+}
+
+/// A body that is being collected. One that comes in one piece is not copied.
+struct Collecting {
+    body: Incoming,
+    limit: usize,
+    announced: Option<usize>,
+    first: Option<Bytes>,
+    rest: BytesMut,
+    charge: Charge,
+}
+
+impl Collecting {
+    fn len(&self) -> usize {
+        self.rest.len().max(self.first.as_ref().map_or(0, Bytes::len))
+    }
+
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Refusal>> {
+        loop {
+            let Some(frame) = ready!(Pin::new(&mut self.body).poll_frame(context)) else {
+                return Poll::Ready(Ok(()));
+            };
+            let Ok(frame) = frame else { return Poll::Ready(Err(Refusal::Broken)) };
+            let Ok(data) = frame.into_data() else { continue };
+            let length = self.len() + data.len();
+            if length > self.limit {
+                return Poll::Ready(Err(Refusal::TooLarge));
+            }
+            if self.announced.is_none() && !self.charge.grow(data.len()) {
+                return Poll::Ready(Err(Refusal::InFlight));
+            }
+            if self.rest.is_empty() && self.first.is_none() {
+                self.first = Some(data);
+                continue;
+            }
+            if let Some(first) = self.first.take() {
+                self.rest.reserve(self.announced.unwrap_or(length).max(length));
+                self.rest.extend_from_slice(&first);
+            }
+            self.rest.extend_from_slice(&data);
+        }
+    }
+}
+
+/// How long a body is waited for.
+struct Patience {
+    looks: u8,
+    since: Option<Instant>,
+    sleep: Option<Pin<Box<Sleep>>>,
+}
+
+impl Patience {
+    /// Ready when the time is over for a body of which so much has come.
+    fn poll(&mut self, come: usize, context: &mut Context<'_>) -> Poll<()> {
+        self.looks = self.looks.saturating_add(1);
+        if self.looks < LOOKS {
+            return Poll::Pending;
+        }
+        let since = *self.since.get_or_insert_with(Instant::now);
+        let deadline = since + PATIENCE + Duration::from_secs(come as u64 / SLOWEST);
+        let sleep = self.sleep.get_or_insert_with(|| Box::pin(sleep_until(deadline)));
+        if sleep.deadline() != deadline {
+            sleep.as_mut().reset(deadline);
+        }
+        sleep.as_mut().poll(context)
+    }
+}
+
+/// The body of a response.
+#[derive(Debug)]
+pub(crate) struct Body {
+    content: Content,
+    /// The connection is at work until this is gone.
+    busy: Option<Busy>,
+}
+
+#[derive(Debug)]
+enum Content {
+    Pieces { left: u64, pieces: std::vec::IntoIter<Bytes>, _charge: Option<Charge> },
+    Piece(Option<Bytes>, #[expect(dead_code, reason = "held, and never read")] Option<Charge>),
+    Events { events: Arc<Events>, _guard: Option<Guard> },
+}
+
+impl Body {
+    pub(crate) fn empty() -> Self {
+        Self { content: Content::Piece(None, None), busy: None }
+    }
+
+    /// One frame.
+    pub(crate) fn whole(frame: Pieces) -> Self {
+        Self { content: Content::of(frame, None), busy: None }
+    }
+
+    /// One frame, which counts until the client has it.
+    pub(crate) fn charged(frame: Pieces, budget: &Arc<Budget>) -> Self {
+        let charge = budget.force(frame.len());
+        Self { content: Content::of(frame, Some(charge)), busy: None }
+    }
+
+    /// A stream. `guard` learns that the client has left.
+    pub(crate) fn events(events: Arc<Events>, guard: Option<Guard>) -> Self {
+        Self { content: Content::Events { events, _guard: guard }, busy: None }
+    }
+
+    /// Says whose connection is at work as long as this lives.
+    pub(crate) fn with(mut self, busy: Busy) -> Self {
+        self.busy = Some(busy);
+        self
+    }
+}
+
+impl Content {
+    fn of(frame: Pieces, charge: Option<Charge>) -> Self {
+        let left = frame.len() as u64;
+        let mut pieces = frame.into_iter();
+        let first = pieces.next();
+        let rest: Vec<Bytes> = pieces.collect();
+        if rest.is_empty() {
+            return Self::Piece(first, charge);
+        }
+        let all: Vec<Bytes> = first.into_iter().chain(rest).collect();
+        Self::Pieces { left, pieces: all.into_iter(), _charge: charge }
+    }
+}
+
+impl Drop for Body {
+    fn drop(&mut self) {
+        if let Content::Events { events, .. } = &self.content {
+            events.abandon();
+        }
+    }
+}
+
+impl HttpBody for Body {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let next = match &mut self.content {
+            Content::Piece(piece, _) => piece.take(),
+            Content::Pieces { left, pieces, .. } => {
+                let piece = pieces.next();
+                *left -= piece.as_ref().map_or(0, |piece| piece.len() as u64);
+                piece
+            }
+            Content::Events { events, .. } => ready!(events.poll_next(context.waker())),
+        };
+        Poll::Ready(next.map(|piece| Ok(Frame::data(piece))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match &self.content {
+            Content::Piece(piece, _) => piece.is_none(),
+            Content::Pieces { left, .. } => *left == 0,
+            Content::Events { .. } => false,
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.content {
+            Content::Piece(piece, _) => {
+                SizeHint::with_exact(piece.as_ref().map_or(0, |piece| piece.len() as u64))
+            }
+            Content::Pieces { left, .. } => SizeHint::with_exact(*left),
+            Content::Events { .. } => SizeHint::default(),
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! The server behind a link: one process under the supervisor (S6, S7, S35), its stdout, its stderr and its end.
+
+use std::{io, os::fd::OwnedFd, process::ExitStatus, sync::Arc, time::Duration};
+
+use handraise_transport::{
+    clock::SystemClock,
+    escape,
+    limited::Limited,
+    spawn::{self, Spawn, Supervised},
+};
+use tokio::{
+    io::{AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, BufReader},
+    net::unix::pipe,
+    process::ChildStderr,
+    sync::oneshot,
+    time::timeout,
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    Front,
+    lines::{Found, Lines},
+    link::Link,
+    metrics::Count,
+};
+
+/// How much the pipes to and from a server hold, in bytes.
+const PIPE: usize = 256 * 1024;
+/// How long a server may take to end once its stdin is closed.
+const LEAVE: Duration = Duration::from_secs(2);
+/// How long a server that has closed its stdout may go on running.
+const SILENT: Duration = Duration::from_secs(1);
+/// What a link may hold of a line without an end before it is counted.
+const UNCOUNTED: usize = 1024 * 1024;
+/// How often a reader looks whether there is room again.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+/// The longest piece of stderr that is logged as one line, in bytes.
+const COMPLAINT: u64 = 4096;
+/// How many of them are logged in ten seconds.
+const COMPLAINTS: u32 = 1000;
+/// How much of a line of noise is logged, in characters.
+const SHOWN: usize = 300;
+
+/// A process that has been started and is not attended yet.
+pub(crate) struct Started {
+    stdin: Option<pipe::Sender>,
+    stdout: pipe::Receiver,
+    stderr: ChildStderr,
+    child: Supervised,
+}
+
+/// Starts the server.
+pub(crate) fn start(front: &Front) -> io::Result<Started> {
+    let mut words = front.command.iter().cloned();
+    let order = Spawn {
+        program: words.next().unwrap_or_default(),
+        args: words.collect(),
+        cwd: None,
+        environment: front.environment.clone(),
+    };
+    let mut child = spawn::spawn(&order, &front.supervisor)?;
+    let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
+        return Err(io::Error::other("it has no pipes"));
+    };
+    let stdin = pipe::Sender::from_owned_fd(widened(stdin.into_owned_fd()?))?;
+    let stdout = pipe::Receiver::from_owned_fd(widened(stdout.into_owned_fd()?))?;
+    Ok(Started { stdin: Some(stdin), stdout, stderr, child })
+}
+
+impl Started {
+    /// The way in, once.
+    pub(crate) fn take_stdin(&mut self) -> Option<pipe::Sender> {
+        self.stdin.take()
+    }
+}
+
+/// A pipe that holds more, where the kernel grants it.
+fn widened(pipe: OwnedFd) -> OwnedFd {
+    #[cfg(target_os = "linux")]
+    let _ = rustix::pipe::fcntl_setpipe_size(&pipe, PIPE);
+    pipe
+}
+
+/// Attends a server until its end. `place` counts it for as long as it lives.
+pub(crate) fn attend(link: &Arc<Link>, started: Started, place: impl Send + 'static) {
+    let Started { stdout, stderr, child, .. } = started;
+    let (tell, told) = oneshot::channel();
+    let (front, leave) = (Arc::clone(&link.front), link.leave.clone());
+    link.front.tasks.spawn(log(stderr));
+    link.front.tasks.spawn(async move {
+        let status = wait(child, &leave, &front.shutdown).await;
+        drop(place);
+        let _ = tell.send(describe(&status));
+    });
+    link.front.tasks.spawn(read(Arc::clone(link), stdout, told));
+}
+
+/// Waits for the end, which comes by itself or is brought about.
+async fn wait(
+    mut child: Supervised,
+    leave: &CancellationToken,
+    shutdown: &CancellationToken,
+) -> io::Result<ExitStatus> {
+    tokio::select! {
+        status = child.wait() => return status,
+        () = leave.cancelled() => {}
+        () = shutdown.cancelled() => return child.stop().await,
+    }
+    tokio::select! {
+        status = child.wait() => return status,
+        () = tokio::time::sleep(LEAVE) => {}
+        () = shutdown.cancelled() => {}
+    }
+    child.stop().await
+}
+
+/// How a server ended, for clients: the exit status and nothing else (S33).
+fn describe(status: &io::Result<ExitStatus>) -> String {
+    match status.as_ref().map(ExitStatus::code) {
+        Ok(Some(code)) => format!("exit status {code}"),
+        Ok(None) => "its supervisor was killed".to_owned(),
+        Err(_) => "it is unknown how".to_owned(),
+    }
+}
+
+/// Reads a server until its end, and then says how it ended.
+async fn read(link: Arc<Link>, mut stdout: pipe::Receiver, mut told: oneshot::Receiver<String>) {
+    let mut lines = Lines::new(link.front.max_frame);
+    let mut noise = Limited::new(SystemClock::shared());
+    let mut held = link.budget.force(0);
+    while let Some(count) = fill(&mut stdout, &mut lines).await {
+        lines.has_read(count);
+        while let Some(found) = lines.next() {
+            take(&link, found, &mut noise);
+        }
+        if lines.held() <= UNCOUNTED {
+            held = link.budget.force(0);
+        } else if !held.grow(count) {
+            let found = lines.give_up();
+            take(&link, found, &mut noise);
+        }
+        // Those who do not read what is there make their own server wait, and nobody else's.
+        while link.budget.is_exhausted() && !link.is_over() {
+            tokio::time::sleep(LOOK_AGAIN).await;
+        }
+    }
+    if let Some(found) = lines.last() {
+        take(&link, found, &mut noise);
+    }
+    let how = if let Ok(how) = timeout(SILENT, &mut told).await {
+        how
+    } else {
+        link.leave.cancel();
+        told.await
+    };
+    link.upstream_ended(&how.unwrap_or_else(|_| "it is unknown how".to_owned()));
+}
+
+/// Reads once; `None` at the end. What fails cannot be read on: that is the end.
+async fn fill(stdout: &mut (impl AsyncRead + Unpin), lines: &mut Lines) -> Option<usize> {
+    stdout.read_buf(lines.room()).await.ok().filter(|count| *count > 0)
+}
+
+fn take(link: &Arc<Link>, found: Found, noise: &mut Limited) {
+    match found {
+        Found::Frame(frame) => {
+            if !link.upstream_line(&frame)
+                && let Some(left_out) = noise.admit()
+            {
+                tracing::warn!(
+                    left_out,
+                    bytes = frame.len(),
+                    "an MCP server wrote a line on stdout that is no frame; it is left out"
+                );
+                tracing::debug!("the line: {}", escape::shortened(&String::from_utf8_lossy(&frame), SHOWN));
+            }
+        }
+        Found::TooLong(head) => {
+            link.front.metrics.count(Count::LongFrames);
+            link.upstream_too_long(&head);
+        }
+    }
+}
+
+/// Logs each line of stderr until its end.
+async fn log(stderr: ChildStderr) {
+    let mut reader = BufReader::with_capacity(512, stderr);
+    let mut limited = Limited::with_burst(SystemClock::shared(), COMPLAINTS);
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        match (&mut reader).take(COMPLAINT).read_until(b'\n', &mut line).await {
+            Ok(1..) => {}
+            Ok(0) | Err(_) => return,
+        }
+        let text = String::from_utf8_lossy(&line);
+        let text = text.trim_end_matches(['\n', '\r']);
+        if text.is_empty() {
+            continue;
+        }
+        if let Some(left_out) = limited.admit() {
+            if left_out > 0 {
+                tracing::info!(left_out, "lines of an MCP server were left out");
+            }
+            tracing::info!(target: "mcp_server", "{}", escape::line(text));
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! Who may stay connected (S37).
+//!
+//! A connection is a stranger's until a request on it was let in. There are few places for strangers: when they are
+//! taken, the one that came first makes place for the one that comes, so that whoever opens connections and says nothing
+//! keeps nobody out. A connection at rest is closed after a while, and so is one whose client does not take its answer.
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError, Weak,
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+    },
+};
+
+use handraise_transport::clock::{Clock as _, SystemClock};
+use tokio_util::sync::CancellationToken;
+
+use super::metrics::{Count, Metrics};
+
+/// How long a stranger may take to show a request, in milliseconds.
+const FIRST_HEAD: u64 = 10_000;
+/// How long a connection may rest between requests, in milliseconds.
+const REST: u64 = 120_000;
+/// Of how many places strangers may have one.
+const STRANGERS_SHARE: usize = 4;
+
+/// The places.
+#[derive(Debug)]
+pub(crate) struct Door {
+    most: usize,
+    inside: Mutex<Inside>,
+}
+
+#[derive(Debug, Default)]
+struct Inside {
+    last: u64,
+    places: BTreeMap<u64, Weak<Place>>,
+    /// Those that have not been let in yet, in the order in which they came.
+    strangers: BTreeMap<u64, Weak<Place>>,
+}
+
+/// One connection's place.
+#[derive(Debug)]
+pub(crate) struct Place {
+    number: u64,
+    door: Weak<Door>,
+    is_known: AtomicBool,
+    /// Requests that are not answered yet, or whose answer is still being sent.
+    busy: AtomicUsize,
+    /// Since when it is as it is.
+    since: AtomicU64,
+    /// It has to go.
+    pub(crate) away: CancellationToken,
+}
+
+/// Marks a connection as being at work.
+#[derive(Debug)]
+pub(crate) struct Busy(Arc<Place>);
+
+impl Door {
+    pub(crate) fn new(most: usize) -> Arc<Self> {
+        Arc::new(Self { most: most.max(STRANGERS_SHARE), inside: Mutex::default() })
+    }
+
+    /// Takes a connection in; `None`: every place is taken by those who are known.
+    pub(crate) fn enter(self: &Arc<Self>, metrics: &Metrics) -> Option<Arc<Place>> {
+        let mut inside = self.lock();
+        if inside.strangers.len() >= self.most / STRANGERS_SHARE
+            && let Some((_, stranger)) = inside.strangers.pop_first()
+            && let Some(stranger) = stranger.upgrade()
+        {
+            metrics.count(Count::Strangers);
+            stranger.away.cancel();
+        }
+        if inside.places.len() >= self.most {
+            metrics.count(Count::Connections);
+            return None;
+        }
+        inside.last += 1;
+        let place = Arc::new(Place {
+            number: inside.last,
+            door: Arc::downgrade(self),
+            is_known: AtomicBool::new(false),
+            busy: AtomicUsize::new(0),
+            since: AtomicU64::new(SystemClock.boot_millis()),
+            away: CancellationToken::new(),
+        });
+        inside.places.insert(place.number, Arc::downgrade(&place));
+        inside.strangers.insert(place.number, Arc::downgrade(&place));
+        Some(place)
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.lock().places.len()
+    }
+
+    /// Closes connections that rest for too long.
+    pub(crate) fn tick(&self, metrics: &Metrics) {
+        let now = SystemClock.boot_millis();
+        let places: Vec<Arc<Place>> = self.lock().places.values().filter_map(Weak::upgrade).collect();
+        for place in places {
+            let patience = if place.is_known.load(Ordering::Relaxed) { REST } else { FIRST_HEAD };
+            let since = place.since.load(Ordering::Relaxed);
+            if place.busy.load(Ordering::Relaxed) == 0 && now.saturating_sub(since) >= patience {
+                metrics.count(Count::IdleConnections);
+                place.away.cancel();
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inside> {
+        self.inside.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Place {
+    /// A request begins.
+    pub(crate) fn work(self: &Arc<Self>) -> Busy {
+        self.busy.fetch_add(1, Ordering::Relaxed);
+        Busy(Arc::clone(self))
+    }
+
+    /// A request was let in: this is no stranger.
+    pub(crate) fn let_in(&self) {
+        if !self.is_known.swap(true, Ordering::Relaxed)
+            && let Some(door) = self.door.upgrade()
+        {
+            door.lock().strangers.remove(&self.number);
+        }
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        self.0.since.store(SystemClock.boot_millis(), Ordering::Relaxed);
+        self.0.busy.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if let Some(door) = self.door.upgrade() {
+            let mut inside = door.lock();
+            inside.places.remove(&self.number);
+            inside.strangers.remove(&self.number);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn s37_strangers_make_place_for_each_other_and_for_nobody_who_is_known() {
+        let metrics = Metrics::default();
+        let door = Door::new(8);
+        let known: Vec<_> =
+            (0..6).map(|_| door.enter(&metrics).unwrap()).inspect(|place| place.let_in()).collect();
+        let first = door.enter(&metrics).unwrap();
+        let second = door.enter(&metrics).unwrap();
+        assert!(!first.away.is_cancelled());
+        assert!(door.enter(&metrics).is_none(), "the first has to go, and has not gone yet");
+        assert!(first.away.is_cancelled() && !second.away.is_cancelled());
+        drop(first);
+        let third = door.enter(&metrics).unwrap();
+        assert!(known.iter().all(|place| !place.away.is_cancelled()));
+        third.let_in();
+        drop((second, third, known));
+        assert_eq!(door.count(), 0);
+    }
+}

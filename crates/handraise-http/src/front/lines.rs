@@ -1,0 +1,199 @@
+//! A server's stdout, cut into frames without copying the large ones.
+
+use bytes::{Buf as _, Bytes, BytesMut};
+use handraise_transport::frames::HEAD;
+
+/// The least room that is made for a read.
+const LEAST: usize = 16 * 1024;
+/// The most room that is made for a read.
+const MOST: usize = 1024 * 1024;
+/// What an empty buffer may keep.
+const KEPT: usize = 64 * 1024;
+/// What is copied out of the buffer rather than shared with it.
+const COPIED: usize = 4 * 1024;
+const BOM: &[u8] = b"\xEF\xBB\xBF";
+
+/// Bytes on their way to being frames. A line ends with LF or CR LF; what holds only white space is skipped, and so is a
+/// byte order mark at a line's start.
+#[derive(Debug)]
+pub(crate) struct Lines {
+    limit: usize,
+    buffer: BytesMut,
+    /// What is before holds no line end.
+    scanned: usize,
+    is_skipping: bool,
+    /// How much room the next read gets.
+    room: usize,
+}
+
+/// What is next.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    Frame(Bytes),
+    /// A line beyond the limit: its beginning. The rest is thrown away.
+    TooLong(Vec<u8>),
+}
+
+impl Lines {
+    /// Frames of at most `limit` bytes.
+    pub(crate) fn new(limit: usize) -> Self {
+        Self { limit, buffer: BytesMut::new(), scanned: 0, is_skipping: false, room: LEAST }
+    }
+
+    /// The buffer, with room for a read.
+    pub(crate) fn room(&mut self) -> &mut BytesMut {
+        if self.buffer.is_empty() && self.buffer.capacity() > KEPT {
+            self.buffer = BytesMut::new();
+        }
+        let room = self.room.max(self.buffer.len().min(MOST));
+        if self.buffer.capacity() - self.buffer.len() < room / 2 {
+            self.buffer.reserve(room);
+        }
+        &mut self.buffer
+    }
+
+    /// Takes note of a read, so that large frames come in few of them.
+    pub(crate) fn has_read(&mut self, count: usize) {
+        self.room = if count >= self.room / 2 { (self.room * 2).min(MOST) } else { LEAST.max(self.room / 2) };
+    }
+
+    /// How much is held of a line that has no end yet.
+    pub(crate) fn held(&self) -> usize {
+        self.buffer.len()
+    }
+
+    /// Throws away the line that is being read.
+    pub(crate) fn give_up(&mut self) -> Found {
+        let head = self.buffer[..self.buffer.len().min(HEAD)].to_vec();
+        self.buffer.clear();
+        self.scanned = 0;
+        self.is_skipping = true;
+        Found::TooLong(head)
+    }
+
+    /// The next frame in the buffer.
+    pub(crate) fn next(&mut self) -> Option<Found> {
+        loop {
+            let unscanned = &self.buffer[self.scanned..];
+            let Some(end) = memchr::memchr(b'\n', unscanned).map(|at| self.scanned + at) else {
+                self.scanned = self.buffer.len();
+                if self.is_skipping {
+                    self.buffer.clear();
+                    self.scanned = 0;
+                } else if self.buffer.len() > self.limit + BOM.len() + 1 {
+                    return Some(self.give_up());
+                }
+                return None;
+            };
+            self.scanned = 0;
+            if std::mem::take(&mut self.is_skipping) {
+                self.buffer.advance(end + 1);
+                continue;
+            }
+            let mut frame = 0..end;
+            if self.buffer[frame.clone()].starts_with(BOM) {
+                frame.start += BOM.len();
+            }
+            if self.buffer[frame.clone()].ends_with(b"\r") {
+                frame.end -= 1;
+            }
+            if frame.len() > self.limit {
+                let head = self.buffer[..HEAD.min(end)].to_vec();
+                self.buffer.advance(end + 1);
+                return Some(Found::TooLong(head));
+            }
+            if self.buffer[frame.clone()].iter().all(u8::is_ascii_whitespace) {
+                self.buffer.advance(end + 1);
+                continue;
+            }
+            if frame.len() <= COPIED {
+                let copy = Bytes::copy_from_slice(&self.buffer[frame]);
+                self.buffer.advance(end + 1);
+                return Some(Found::Frame(copy));
+            }
+            let line = self.buffer.split_to(end + 1).freeze();
+            return Some(Found::Frame(line.slice(frame)));
+        }
+    }
+
+    /// The last line, which may lack its end.
+    pub(crate) fn last(&mut self) -> Option<Found> {
+        if self.buffer.is_empty() {
+            return None;
+        }
+        self.buffer.extend_from_slice(b"\n");
+        self.next()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Reads bytes in pieces of these sizes; `!` and the head of what is too long.
+    fn read(bytes: &[u8], sizes: &[usize], limit: usize) -> Vec<Vec<u8>> {
+        let mut lines = Lines::new(limit);
+        let mut found = Vec::new();
+        let take = |next: Found| match next {
+            Found::Frame(frame) => frame.to_vec(),
+            Found::TooLong(head) => [b"!", &head[..head.len().min(limit)]].concat(),
+        };
+        let mut rest = bytes;
+        let mut turn = 0;
+        while !rest.is_empty() {
+            let size = sizes[turn % sizes.len()].min(rest.len());
+            turn += 1;
+            lines.room().extend_from_slice(&rest[..size]);
+            lines.has_read(size);
+            rest = &rest[size..];
+            while let Some(next) = lines.next() {
+                found.push(take(next));
+            }
+        }
+        found.extend(lines.last().map(take));
+        found
+    }
+
+    #[test]
+    fn a_line_is_a_frame_without_its_end() {
+        let text = "\u{feff}{1}\r\n\n \t\r\n{2}\n12345678\n12345678\r\n1234567890123\n{3}\n{4}";
+        let expected = ["{1}", "{2}", "12345678", "12345678", "!12345678", "{3}", "{4}"];
+        for size in [1, 2, 3, 5, 1000] {
+            let found = read(text.as_bytes(), &[size], 8);
+            let found: Vec<_> = found.iter().map(|line| String::from_utf8_lossy(line)).collect();
+            assert_eq!(found, expected, "in pieces of {size}");
+        }
+    }
+
+    #[test]
+    fn s37_what_is_held_of_a_long_line_is_bounded() {
+        let mut lines = Lines::new(1 << 20);
+        let mut announced = 0;
+        for _ in 0..100 {
+            lines.room().extend_from_slice(&vec![b'x'; 1 << 18]);
+            lines.has_read(1 << 18);
+            announced += usize::from(lines.next().is_some());
+            assert!(lines.buffer.capacity() <= 4 << 20, "{}", lines.buffer.capacity());
+        }
+        assert_eq!(announced, 1);
+    }
+
+    proptest! {
+        #[test]
+        fn where_reads_end_changes_nothing(
+            bytes in prop::collection::vec(prop_oneof![Just(b'\n'), Just(b'\r'), Just(b' '), any::<u8>()], 0..200),
+            sizes in prop::collection::vec(1_usize..20, 1..10),
+        ) {
+            prop_assert_eq!(read(&bytes, &[1000], 1000), read(&bytes, &sizes, 1000));
+        }
+
+        #[test]
+        fn large_and_small_frames_come_whole(lengths in prop::collection::vec(1_usize..20_000, 1..10), size in 1_usize..9000) {
+            let text: String = lengths.iter().map(|length| "x".repeat(*length) + "\n").collect();
+            let found: Vec<usize> = read(text.as_bytes(), &[size], 30_000).iter().map(Vec::len).collect();
+            prop_assert_eq!(found, lengths);
+        }
+    }
+}

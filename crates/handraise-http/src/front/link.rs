@@ -1,0 +1,403 @@
+//! One server process and whom it serves: the envelope, the streams of its clients, and the way in, under one lock.
+//!
+//! A link serves one legacy session, or the modern requests of one principal (S6). What differs between the two is where
+//! frames for the client go: see [`Desk`].
+
+use std::sync::{
+    Arc, Mutex, MutexGuard, PoisonError,
+    atomic::{AtomicBool, AtomicU64, Ordering},
+};
+
+use bytes::Bytes;
+use handraise_core::Moment;
+use handraise_mcp::{
+    Now,
+    confirm::Spent,
+    envelope::{Caller, Envelope, Out, Route, Spend},
+    frame::{
+        ClientFrame, Malformed, NoFrame, RequestId, ServerFrame, each_of_batch, is_batch,
+        overlong::{self, Overlong},
+    },
+    record::Record,
+};
+use handraise_transport::clock::{Clock as _, SystemClock};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    Front,
+    budget::{Budget, Charge},
+    pieces::Pieces,
+    reply::Refusal,
+    session, shared,
+    stdin::{Next, Stdin},
+};
+
+/// A running server and its clients.
+#[derive(Debug)]
+pub(crate) struct Link {
+    pub(crate) front: Arc<Front>,
+    /// Whose it is.
+    pub(crate) principal: Arc<str>,
+    /// The bytes that it makes us hold.
+    pub(crate) budget: Arc<Budget>,
+    /// Asks the server to leave.
+    pub(crate) leave: CancellationToken,
+    number: u64,
+    is_over: AtomicBool,
+    /// When a client last came, in milliseconds of the boot clock.
+    last_used: AtomicU64,
+    state: Mutex<State>,
+}
+
+/// What is decided under one lock.
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) envelope: Envelope,
+    pub(crate) desk: Desk,
+    stdin: Stdin,
+    /// The rest for stdin waits for room.
+    needs_server: bool,
+    /// When the envelope wants to hear the time.
+    alarm: Option<Moment>,
+}
+
+/// Where frames for the client go.
+#[derive(Debug)]
+pub(crate) enum Desk {
+    /// To the streams of a legacy session.
+    Session(Box<session::Desk>),
+    /// To one of many modern requests.
+    Shared(shared::Desk),
+}
+
+/// A request of ours, or of the server, that nobody can be shown. It is told by its id.
+#[derive(Debug)]
+pub(crate) struct Unshown(pub(crate) RequestId);
+
+impl Desk {
+    /// Takes a frame that the envelope made.
+    fn deliver(&mut self, for_call: Option<&RequestId>, frame: Vec<u8>) -> Result<(), Unshown> {
+        match self {
+            Self::Session(desk) => desk.deliver(for_call, frame),
+            Self::Shared(desk) => {
+                desk.deliver(for_call, frame);
+                Ok(())
+            }
+        }
+    }
+
+    /// Takes a frame of the server that goes on as it is; returns what the server is answered, where nobody else can.
+    fn forward(&mut self, frame: &ServerFrame<'_>, bytes: &Bytes) -> Option<Vec<u8>> {
+        match self {
+            Self::Session(desk) => desk.forward(frame, bytes),
+            Self::Shared(desk) => desk.forward(frame, bytes),
+        }
+    }
+
+    /// Lets a second pass.
+    fn tick(&mut self) {
+        match self {
+            Self::Session(desk) => desk.tick(),
+            Self::Shared(desk) => desk.tick(),
+        }
+    }
+
+    /// Ends every stream.
+    fn close(&mut self) {
+        match self {
+            Self::Session(desk) => desk.close(),
+            Self::Shared(desk) => desk.close(),
+        }
+    }
+
+    fn is_attended(&self) -> bool {
+        match self {
+            Self::Session(desk) => desk.is_attended(),
+            Self::Shared(desk) => desk.is_attended(),
+        }
+    }
+}
+
+/// What is left to do once the lock is gone.
+#[derive(Debug, Default)]
+struct After {
+    records: Vec<Record>,
+    spends: Vec<Spend>,
+}
+
+impl Link {
+    pub(crate) fn new(
+        front: &Arc<Front>,
+        principal: Arc<str>,
+        envelope: Envelope,
+        desk: Desk,
+        stdin: Stdin,
+        budget: Arc<Budget>,
+    ) -> Arc<Self> {
+        let state = State { envelope, desk, stdin, needs_server: false, alarm: None };
+        Arc::new(Self {
+            front: Arc::clone(front),
+            principal,
+            budget,
+            leave: CancellationToken::new(),
+            number: front.next_number(),
+            is_over: AtomicBool::new(false),
+            last_used: AtomicU64::new(SystemClock.boot_millis()),
+            state: Mutex::new(state),
+        })
+    }
+
+    /// Whether the server has ended, or has been asked to.
+    pub(crate) fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::Relaxed)
+    }
+
+    /// Takes a frame of a client. `register` says, under the lock and before anything is decided, who sends it and what its
+    /// answers belong to; `settle` draws conclusions.
+    ///
+    /// # Errors
+    /// What `register` refuses.
+    pub(crate) fn client_frame<T>(
+        self: &Arc<Self>,
+        frame: &ClientFrame<'_>,
+        own: impl FnOnce() -> Bytes,
+        charge: Option<Charge>,
+        register: impl FnOnce(&mut Desk) -> Result<(T, Arc<Caller>), Refusal>,
+        settle: impl FnOnce(&mut Desk),
+    ) -> Result<T, Refusal> {
+        let now = now();
+        self.last_used.store(now.boot.as_millis(), Ordering::Relaxed);
+        let (mut out, mut after) = (Vec::new(), After::default());
+        let mut state = self.lock();
+        let (registered, caller) = register(&mut state.desk)?;
+        let route = state.envelope.client_frame(frame, &caller, now, &mut out);
+        state.carry_out(&mut out, now, &mut after);
+        if route == Route::Forward {
+            state.send(own(), charge);
+        }
+        settle(&mut state.desk);
+        self.finish(state, &after);
+        Ok(registered)
+    }
+
+    /// The client of a modern request has left, which cancels it.
+    pub(crate) fn abandoned(self: &Arc<Self>, number: u64) {
+        let frame = shared::cancellation(number);
+        let Ok(cancellation) = ClientFrame::read(&frame) else { return };
+        let own = || Bytes::copy_from_slice(&frame);
+        let abandon = |desk: &mut Desk| match desk {
+            Desk::Shared(desk) => desk.abandon(number).ok_or(Refusal::Ended).map(|caller| ((), caller)),
+            Desk::Session(_) => Err(Refusal::Ended),
+        };
+        // What was over before needs no cancellation.
+        let _ = self.client_frame(&cancellation, own, None, abandon, |_| ());
+    }
+
+    /// Takes what a client sent that is no frame: it may have meant to answer a question of ours.
+    pub(crate) fn client_malformed(self: &Arc<Self>, malformed: &Malformed) {
+        let now = now();
+        let (mut out, mut after) = (Vec::new(), After::default());
+        let mut state = self.lock();
+        state.envelope.client_malformed(malformed, now, &mut out);
+        state.carry_out(&mut out, now, &mut after);
+        self.finish(state, &after);
+    }
+
+    /// Takes a line of the server; false when it is no frame.
+    pub(crate) fn upstream_line(self: &Arc<Self>, bytes: &Bytes) -> bool {
+        if let Ok(frame) = self.front.process.read_server_frame(bytes) {
+            self.upstream_frame(&frame, bytes);
+            return true;
+        }
+        let mut are_frames = true;
+        let each = |element: &[u8]| match self.front.process.read_server_frame(element) {
+            Ok(frame) => self.upstream_frame(&frame, &bytes.slice_ref(element)),
+            Err(NoFrame) => are_frames = false,
+        };
+        is_batch(bytes) && each_of_batch(bytes, each).is_ok() && are_frames
+    }
+
+    fn upstream_frame(self: &Arc<Self>, frame: &ServerFrame<'_>, bytes: &Bytes) {
+        let now = now();
+        let (mut out, mut after) = (Vec::new(), After::default());
+        let mut state = self.lock();
+        let route = state.envelope.upstream_frame(frame, now, &mut out);
+        state.carry_out(&mut out, now, &mut after);
+        if route == Route::Forward
+            && let Some(reply) = state.desk.forward(frame, bytes)
+        {
+            state.send(reply.into(), None);
+        }
+        self.finish(state, &after);
+    }
+
+    /// Takes the beginning of a line that was too long to be taken.
+    pub(crate) fn upstream_too_long(self: &Arc<Self>, head: &[u8]) {
+        let limit = self.front.max_frame;
+        tracing::warn!(limit, "a frame of an MCP server is too long and is thrown away");
+        match overlong::read(head) {
+            // The client hears that no answer will come.
+            Overlong::Response(id) => {
+                self.upstream_line(&overlong::reply(&id, limit).into());
+            }
+            Overlong::Request(id) => {
+                let mut state = self.lock();
+                state.send(overlong::reply(&id, limit).into(), None);
+                self.finish(state, &After::default());
+            }
+            Overlong::Unknown => {}
+        }
+    }
+
+    /// Changes something about the streams.
+    pub(crate) fn at_desk<T>(self: &Arc<Self>, act: impl FnOnce(&mut Desk) -> T) -> T {
+        self.last_used.store(SystemClock.boot_millis(), Ordering::Relaxed);
+        act(&mut self.lock().desk)
+    }
+
+    /// Takes the time.
+    pub(crate) fn wake(self: &Arc<Self>) {
+        let now = now();
+        let (mut out, mut after) = (Vec::new(), After::default());
+        let mut state = self.lock();
+        state.alarm = None;
+        state.envelope.tick(now, &mut out);
+        state.carry_out(&mut out, now, &mut after);
+        self.finish(state, &after);
+    }
+
+    /// Takes what the store says about a nonce.
+    pub(crate) fn spent(self: &Arc<Self>, ticket: u64, was: Spent) {
+        let now = now();
+        let (mut out, mut after) = (Vec::new(), After::default());
+        let mut state = self.lock();
+        state.envelope.spent(ticket, was, now, &mut out);
+        state.carry_out(&mut out, now, &mut after);
+        self.finish(state, &after);
+    }
+
+    /// Lets a second pass; true when nobody has used it for `idle` milliseconds.
+    pub(crate) fn tick(&self, idle: u64) -> bool {
+        let mut state = self.lock();
+        state.desk.tick();
+        let unused = SystemClock.boot_millis().saturating_sub(self.last_used.load(Ordering::Relaxed));
+        unused >= idle && !state.desk.is_attended()
+    }
+
+    /// Ends it: open questions are withdrawn, streams end, and the server is asked to leave.
+    pub(crate) fn end(self: &Arc<Self>) {
+        let now = now();
+        let (mut out, mut after) = (Vec::new(), After::default());
+        let mut state = self.lock();
+        state.envelope.client_closed(now, &mut out);
+        state.carry_out(&mut out, now, &mut after);
+        if !self.is_over.swap(true, Ordering::Relaxed) {
+            state.envelope.upstream_ended("its session was ended", now, &mut out);
+            state.carry_out(&mut out, now, &mut after);
+        }
+        state.desk.close();
+        state.stdin.close();
+        self.finish(state, &after);
+        self.leave.cancel();
+    }
+
+    /// The server has ended: every open call gets an error.
+    pub(crate) fn upstream_ended(self: &Arc<Self>, how: &str) {
+        let was_over = self.is_over.swap(true, Ordering::Relaxed);
+        self.front.forget(self);
+        let now = now();
+        let (mut out, mut after) = (Vec::new(), After::default());
+        let mut state = self.lock();
+        let open = state.envelope.open_requests();
+        state.envelope.upstream_ended(how, now, &mut out);
+        state.carry_out(&mut out, now, &mut after);
+        state.desk.close();
+        state.stdin.close();
+        self.finish(state, &after);
+        if was_over || self.front.shutdown.is_cancelled() {
+            tracing::debug!(principal = &*self.principal, "an MCP server has ended: {how}");
+        } else {
+            tracing::warn!(principal = &*self.principal, open_calls = open, "an MCP server has ended: {how}");
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets go of the lock and does what is left.
+    fn finish(self: &Arc<Self>, mut state: MutexGuard<'_, State>, after: &After) {
+        let next = state.envelope.next_deadline();
+        let is_new = next != state.alarm;
+        state.alarm = next;
+        let needs_server = std::mem::take(&mut state.needs_server);
+        drop(state);
+        if is_new && let Some(next) = next {
+            self.front.clockwork.set(next, self.number, self);
+        }
+        if needs_server {
+            self.front.tasks.spawn(serve(Arc::clone(self)));
+        }
+        for spend in &after.spends {
+            self.front.spender.ask(self, *spend);
+        }
+        if !after.records.is_empty() {
+            self.front.record(&after.records);
+        }
+    }
+}
+
+impl State {
+    /// Carries out what the envelope has said.
+    fn carry_out(&mut self, out: &mut Vec<Out>, now: Now, after: &mut After) {
+        while !out.is_empty() {
+            let mut unshown = Vec::new();
+            for out in out.drain(..) {
+                match out {
+                    Out::ToClient { for_call, frame } => {
+                        unshown.extend(self.desk.deliver(for_call.as_ref(), frame).err());
+                    }
+                    Out::ToUpstream(frame) => self.send(frame.into(), None),
+                    Out::Record(record) => after.records.push(record),
+                    Out::Spend(spend) => after.spends.push(spend),
+                }
+            }
+            // A question that no stream can carry has been answered by that.
+            for Unshown(id) in unshown {
+                let reply = super::reply::error(id.raw(), -32601, "the client has no stream for this call");
+                if let (Desk::Session(desk), Ok(frame)) = (&self.desk, ClientFrame::read(&reply)) {
+                    let caller = desk.caller();
+                    let _ = self.envelope.client_frame(&frame, &caller, now, out);
+                }
+            }
+        }
+    }
+
+    fn send(&mut self, frame: Bytes, charge: Option<Charge>) {
+        self.needs_server |= self.stdin.send(frame, charge) == Next::Serve;
+    }
+}
+
+/// Writes what is queued for a server whenever its pipe has room.
+async fn serve(link: Arc<Link>) {
+    loop {
+        let Some(pipe) = link.lock().stdin.flush() else { return };
+        tokio::select! {
+            ready = pipe.writable() => if ready.is_err() { return },
+            // A server that reads nothing and does not end is made to.
+            () = link.leave.cancelled() => return,
+            () = link.front.shutdown.cancelled() => return,
+        }
+    }
+}
+
+/// Both clocks.
+pub(crate) fn now() -> Now {
+    let wall = SystemClock.wall().as_millisecond();
+    Now { boot: Moment::from_millis(SystemClock.boot_millis()), wall_ms: u64::try_from(wall).unwrap_or(0) }
+}
+
+/// A frame of the server for the client, as it is.
+pub(crate) fn as_it_is(bytes: &Bytes) -> Pieces {
+    bytes.clone().into()
+}

@@ -1,0 +1,94 @@
+//! Listening, and the connections.
+
+use std::{convert::Infallible, io, sync::Arc, time::Duration};
+
+use http::Request;
+use hyper::{body::Incoming, server::conn::http1, service::service_fn};
+use hyper_util::rt::TokioIo;
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::{TcpListener, TcpStream},
+    time::timeout,
+};
+use tokio_rustls::TlsAcceptor;
+
+use super::{Front, door::Place, service};
+
+/// The longest head of a request, in bytes, and what is read at once.
+const LARGEST_HEAD: usize = 64 * 1024;
+/// How much of a request is read at once at most.
+const LARGEST_READ: usize = 256 * 1024;
+/// How many headers a request may have.
+const MOST_HEADERS: usize = 100;
+/// How long a TLS handshake may take.
+const HANDSHAKE: Duration = Duration::from_secs(10);
+/// How long to wait after the operating system refused a connection, such as for want of file descriptors.
+const REFUSED_PAUSE: Duration = Duration::from_millis(100);
+
+/// Accepts connections until the end.
+pub(crate) async fn accept(front: Arc<Front>, listener: TcpListener, tls: Option<TlsAcceptor>) {
+    loop {
+        let accepted = tokio::select! {
+            () = front.shutdown.cancelled() => return,
+            accepted = listener.accept() => accepted,
+        };
+        match accepted {
+            Ok((stream, peer)) => {
+                // Somebody waits for every answer.
+                let _ = stream.set_nodelay(true);
+                let Some(place) = front.door.enter(&front.metrics) else { continue };
+                let is_local = peer.ip().to_canonical().is_loopback();
+                let (tasks, front, tls) = (front.tasks.clone(), Arc::clone(&front), tls.clone());
+                match tls {
+                    None => tasks.spawn(async move { serve(&front, stream, &place, is_local).await }),
+                    Some(tls) => tasks.spawn(async move { encrypted(&front, &tls, stream, &place).await }),
+                };
+            }
+            Err(error) => refused(&error).await,
+        }
+    }
+}
+
+async fn refused(error: &io::Error) {
+    tracing::warn!(%error, "a connection could not be accepted");
+    tokio::time::sleep(REFUSED_PAUSE).await;
+}
+
+async fn encrypted(front: &Arc<Front>, tls: &TlsAcceptor, stream: TcpStream, place: &Arc<Place>) {
+    let handshake = tokio::select! {
+        handshake = timeout(HANDSHAKE, tls.accept(stream)) => handshake,
+        () = place.away.cancelled() => return,
+        () = front.shutdown.cancelled() => return,
+    };
+    match handshake {
+        Ok(Ok(stream)) => serve(front, stream, place, false).await,
+        Ok(Err(error)) => tracing::debug!(%error, "a TLS handshake failed"),
+        Err(_) => tracing::debug!("a TLS handshake took too long"),
+    }
+}
+
+async fn serve<S>(front: &Arc<Front>, stream: S, place: &Arc<Place>, is_local: bool)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let service = service_fn(|request: Request<Incoming>| async move {
+        Ok::<_, Infallible>(service::handle(front, request, place, is_local).await)
+    });
+    let connection = http1::Builder::new()
+        .max_headers(MOST_HEADERS)
+        .max_header_size(LARGEST_HEAD)
+        .max_buf_size(LARGEST_READ)
+        .serve_connection(TokioIo::new(stream), service);
+    tokio::pin!(connection);
+    let ended = tokio::select! {
+        ended = connection.as_mut() => ended,
+        () = place.away.cancelled() => return,
+        () = front.shutdown.cancelled() => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%error, "a connection ended");
+    }
+}

@@ -1,0 +1,138 @@
+//! The answer to one POST, from the side of those who write it.
+
+use std::sync::Arc;
+
+use tokio::sync::oneshot;
+
+use super::{
+    budget::Budget,
+    events::{Events, comment},
+    pieces::Pieces,
+};
+
+/// For how many ticks a call may be silent before its answer becomes a stream, which keeps the way open.
+pub(crate) const PATIENCE: u32 = 5;
+/// After how many quiet ticks a stream gets a comment.
+pub(crate) const QUIET: u32 = 15;
+
+/// What the answer to a POST begins with.
+#[derive(Debug)]
+pub(crate) enum First {
+    /// It is one frame.
+    Answer(Pieces),
+    /// It is a stream.
+    Events(Arc<Events>),
+    /// There is none.
+    Nothing,
+}
+
+/// Where an answer stands.
+#[derive(Debug)]
+pub(crate) enum Outlet {
+    /// Nothing has been said yet. `ticks`: for how long.
+    Waiting { first: oneshot::Sender<First>, takes_events: bool, ticks: u32 },
+    /// It is a stream.
+    Streaming(Arc<Events>),
+    /// It was a stream whose client has left.
+    Detached,
+    /// The client has left and knows nothing to come back to.
+    Lost,
+}
+
+impl Outlet {
+    /// An outlet, and where its answer begins.
+    pub(crate) fn new(takes_events: bool) -> (Self, oneshot::Receiver<First>) {
+        let (first, receiver) = oneshot::channel();
+        (Self::Waiting { first, takes_events, ticks: 0 }, receiver)
+    }
+
+    /// Sends an event; false: it reached nobody.
+    pub(crate) fn event(&mut self, event: &Pieces, budget: &Arc<Budget>) -> bool {
+        match std::mem::replace(self, Self::Lost) {
+            Self::Waiting { first, takes_events: true, .. } => {
+                let events = Events::new(budget);
+                let is_sent = events.push(event.clone()).is_ok();
+                if is_sent && first.send(First::Events(Arc::clone(&events))).is_ok() {
+                    *self = Self::Streaming(events);
+                    return true;
+                }
+                false
+            }
+            waiting @ Self::Waiting { .. } => {
+                *self = waiting;
+                false
+            }
+            Self::Streaming(events) => {
+                let is_sent = events.push(event.clone()).is_ok();
+                *self = if is_sent { Self::Streaming(events) } else { Self::Detached };
+                is_sent
+            }
+            Self::Detached => {
+                *self = Self::Detached;
+                false
+            }
+            Self::Lost => false,
+        }
+    }
+
+    /// Whether what is said here can still reach the client, now or when it comes back.
+    pub(crate) fn takes_events(&self) -> bool {
+        match self {
+            Self::Waiting { first, takes_events, .. } => *takes_events && !first.is_closed(),
+            Self::Streaming(_) | Self::Detached => true,
+            Self::Lost => false,
+        }
+    }
+
+    /// Whether a client is there now.
+    pub(crate) fn is_attended(&self) -> bool {
+        match self {
+            Self::Waiting { first, .. } => !first.is_closed(),
+            Self::Streaming(events) => events.is_read(),
+            Self::Detached | Self::Lost => false,
+        }
+    }
+
+    /// Whether nothing has been said yet.
+    pub(crate) fn is_waiting(&self) -> bool {
+        matches!(self, Self::Waiting { .. })
+    }
+
+    /// Lets a second pass. `opening` begins a stream that nothing has been said on.
+    pub(crate) fn tick(&mut self, budget: &Arc<Budget>, opening: impl FnOnce() -> Pieces) {
+        match self {
+            Self::Waiting { takes_events: true, ticks, .. } => {
+                *ticks += 1;
+                if *ticks >= PATIENCE {
+                    self.event(&opening(), budget);
+                }
+            }
+            Self::Streaming(events) => events.tick(QUIET),
+            Self::Waiting { .. } | Self::Detached | Self::Lost => {}
+        }
+    }
+
+    /// Ends it without an answer.
+    pub(crate) fn end(self, budget: &Arc<Budget>) {
+        match self {
+            Self::Waiting { first, takes_events, .. } => {
+                let nothing = if takes_events {
+                    let events = Events::new(budget);
+                    events.close();
+                    First::Events(events)
+                } else {
+                    First::Nothing
+                };
+                // Nobody may be there any more.
+                let _ = first.send(nothing);
+            }
+            Self::Streaming(events) => events.close(),
+            Self::Detached | Self::Lost => {}
+        }
+    }
+}
+
+/// What a stream that cannot be resumed begins with.
+pub(crate) fn plain_opening() -> Pieces {
+    comment()
+}

@@ -1,0 +1,144 @@
+//! Answers that we give ourselves, as frames and as responses.
+
+use bytes::Bytes;
+use http::{HeaderName, HeaderValue, Response, StatusCode, header};
+
+use super::{body::Body, pieces::Pieces};
+
+/// JSON-RPC: the frame is no valid request.
+pub(crate) const INVALID_REQUEST: i32 = -32600;
+/// JSON-RPC: the request failed for reasons of ours.
+pub(crate) const INTERNAL: i32 = -32603;
+
+/// After how many seconds it may be worth trying again.
+const RETRY_AFTER: HeaderValue = HeaderValue::from_static("5");
+
+/// An error response. `id` is JSON text; `message` is one of ours, without quotes.
+pub(crate) fn error(id: &str, code: i32, message: &str) -> Vec<u8> {
+    format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{{\"code\":{code},\"message\":\"{message}\"}}}}")
+        .into_bytes()
+}
+
+/// A response with a result, both as JSON text.
+pub(crate) fn result(id: &str, result: &str) -> Vec<u8> {
+    format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}").into_bytes()
+}
+
+/// A response that is one JSON text.
+pub(crate) fn json(status: StatusCode, body: Body) -> Response<Body> {
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}
+
+/// A response without a body.
+pub(crate) fn empty(status: StatusCode) -> Response<Body> {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = status;
+    response
+}
+
+/// A response that is a stream of events.
+pub(crate) fn stream(body: Body) -> Response<Body> {
+    let mut response = Response::new(body);
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, no-transform"));
+    headers.insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
+    response
+}
+
+/// Why a request is not served.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Refusal {
+    #[error("this server answers to loopback names only, and to mcp.allowed_hosts of its configuration")]
+    Host,
+    #[error("pages of this origin may not use this server; mcp.allowed_origins names those that may")]
+    Origin,
+    #[error("a token of a [[caller]] is needed: Authorization: Bearer …")]
+    Unauthorized,
+    #[error("there is nothing at this path; the endpoint is /mcp")]
+    NotFound,
+    #[error("this method is not allowed here without a session; requests are POSTed")]
+    Method,
+    #[error("the body must be application/json")]
+    MediaType,
+    #[error("the body is too long")]
+    TooLarge,
+    #[error("the body did not come in time")]
+    Slow,
+    #[error("the body broke off")]
+    Broken,
+    #[error("too many bytes are in flight")]
+    InFlight,
+    #[error("there are as many sessions as there may be")]
+    Sessions,
+    #[error("there are as many server processes as there may be")]
+    Children,
+    #[error("this principal has as many subscriptions as it may have")]
+    Subscriptions,
+    #[error("no session is named; initialize opens one, and its response names it in Mcp-Session-Id")]
+    NoSession,
+    #[error("there is no such session; initialize opens a new one")]
+    UnknownSession,
+    #[error("an open request of this session has this id")]
+    IdInUse,
+    #[error("the MCP server could not be started; the log of handraise mcp says why")]
+    Start,
+    #[error("the MCP server ended before it answered")]
+    Ended,
+}
+
+impl Refusal {
+    fn status(self) -> StatusCode {
+        match self {
+            Self::Host | Self::Origin => StatusCode::FORBIDDEN,
+            Self::Unauthorized => StatusCode::UNAUTHORIZED,
+            Self::NotFound | Self::UnknownSession => StatusCode::NOT_FOUND,
+            Self::Method => StatusCode::METHOD_NOT_ALLOWED,
+            Self::MediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::Slow => StatusCode::REQUEST_TIMEOUT,
+            Self::Broken | Self::NoSession | Self::IdInUse => StatusCode::BAD_REQUEST,
+            Self::InFlight | Self::Sessions | Self::Children | Self::Subscriptions => {
+                StatusCode::SERVICE_UNAVAILABLE
+            }
+            Self::Start | Self::Ended => StatusCode::BAD_GATEWAY,
+        }
+    }
+
+    /// The response, under a request's id where that is known. `id` is JSON text.
+    pub(crate) fn response(self, id: Option<&str>) -> Response<Body> {
+        let status = self.status();
+        let code = if status.is_server_error() { INTERNAL } else { INVALID_REQUEST };
+        let frame = error(id.unwrap_or("null"), code, &self.to_string());
+        let mut response = json(status, Body::whole(frame.into()));
+        let headers = response.headers_mut();
+        match status {
+            StatusCode::SERVICE_UNAVAILABLE => {
+                headers.insert(header::RETRY_AFTER, RETRY_AFTER);
+            }
+            StatusCode::UNAUTHORIZED => {
+                headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            }
+            StatusCode::METHOD_NOT_ALLOWED => {
+                headers.insert(header::ALLOW, HeaderValue::from_static("POST"));
+            }
+            // What is left of the body is not read.
+            StatusCode::PAYLOAD_TOO_LARGE | StatusCode::REQUEST_TIMEOUT => {
+                headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+            }
+            _ => {}
+        }
+        response
+    }
+}
+
+/// A text for people.
+pub(crate) fn text(text: String) -> Response<Body> {
+    let mut response = Response::new(Body::whole(Pieces::from(Bytes::from(text))));
+    let value = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+    response.headers_mut().insert(header::CONTENT_TYPE, value);
+    response
+}

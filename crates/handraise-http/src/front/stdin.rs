@@ -1,0 +1,92 @@
+//! The way into a server: written to at once where the pipe has room, and queued where it has none.
+
+use std::{
+    collections::VecDeque,
+    io::{self, IoSlice},
+    sync::Arc,
+};
+
+use bytes::{Buf as _, Bytes};
+use tokio::net::unix::pipe;
+
+use super::budget::Charge;
+
+/// A server's stdin. It is used under the lock of its link, so that frames go out in the order of the decisions.
+#[derive(Debug)]
+pub(crate) struct Stdin {
+    pipe: Option<Arc<pipe::Sender>>,
+    queue: VecDeque<(Bytes, Option<Charge>)>,
+    /// Somebody waits for room, and writes what is queued.
+    is_served: bool,
+}
+
+/// What is to be done after a frame was taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub(crate) enum Next {
+    /// Nothing.
+    Nothing,
+    /// Somebody has to wait for room, and write the rest.
+    Serve,
+}
+
+impl Stdin {
+    pub(crate) fn new(pipe: pipe::Sender) -> Self {
+        Self { pipe: Some(Arc::new(pipe)), queue: VecDeque::new(), is_served: false }
+    }
+
+    /// Writes a frame and its line end. A server that takes nothing more is noticed by its end.
+    pub(crate) fn send(&mut self, mut frame: Bytes, charge: Option<Charge>) -> Next {
+        let Some(pipe) = &self.pipe else { return Next::Nothing };
+        let line_end = Bytes::from_static(b"\n");
+        if self.queue.is_empty() {
+            let written = pipe.try_write_vectored(&[IoSlice::new(&frame), IoSlice::new(&line_end)]);
+            let mut written = match written {
+                Ok(written) => written,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
+                Err(_) => {
+                    self.close();
+                    return Next::Nothing;
+                }
+            };
+            if written > frame.len() {
+                return Next::Nothing;
+            }
+            written = written.min(frame.len());
+            frame.advance(written);
+        }
+        if frame.is_empty() {
+            self.queue.push_back((line_end, charge));
+        } else {
+            self.queue.push_back((frame, charge));
+            self.queue.push_back((line_end, None));
+        }
+        if std::mem::replace(&mut self.is_served, true) { Next::Nothing } else { Next::Serve }
+    }
+
+    /// Writes what is queued; returns the pipe when it has to have room first.
+    pub(crate) fn flush(&mut self) -> Option<Arc<pipe::Sender>> {
+        let pipe = self.pipe.clone()?;
+        while let Some((piece, _)) = self.queue.front_mut() {
+            match pipe.try_write(piece) {
+                Ok(written) if written == piece.len() => {
+                    self.queue.pop_front();
+                }
+                Ok(written) => piece.advance(written),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Some(pipe),
+                Err(_) => {
+                    self.close();
+                    return None;
+                }
+            }
+        }
+        self.is_served = false;
+        None
+    }
+
+    /// Closes it: the server reads its end, and what is queued is not sent.
+    pub(crate) fn close(&mut self) {
+        self.pipe = None;
+        self.queue.clear();
+    }
+}
