@@ -1,6 +1,7 @@
 //! Tests of the envelope, against a client and an upstream that are written out.
 
 mod cancel;
+mod confirm;
 mod hostile;
 mod model;
 mod mrtr;
