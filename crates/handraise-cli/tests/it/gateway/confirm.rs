@@ -8,7 +8,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::support::{BOUND, Gateway, Home, Setup, binary, wait_for};
+use crate::support::{Gateway, Home, Setup, binary, wait_for};
 
 const GUARDED: &str = "[[confirm]]\ntools = ['tapOn', 'un*']\naction = 'Tap'\ntarget = '/deviceId'\n\
      preview = { tool = 'listDevices' }\n";
@@ -96,7 +96,7 @@ fn a_form_runs_a_guarded_call_when_its_box_is_ticked_and_only_then() {
         // What is not guarded is not asked about.
         let echo = gateway.answer(&json!(2), "echo", &json!({"text": "x"}));
         assert_eq!(said(&echo), "x");
-        assert_eq!(gateway.records().len(), 1);
+        assert_eq!(gateway.outcomes(1).len(), 1);
     }
 }
 
@@ -207,10 +207,9 @@ fn s5_a_gateway_that_is_killed_after_the_claim_lets_the_call_run_once_or_never()
         let token = token(&mut gateway);
         gateway.call(&json!(2), "tapOn", &with(&token));
         let folder = home.data_dir().join("confirm/spent");
-        let began = std::time::Instant::now();
-        while spent(&folder).is_none() {
-            assert!(began.elapsed() < BOUND, "nothing was claimed");
-        }
+        // Without a pause: what comes next may be on its way already.
+        let claimed = (0..10_000_000).find_map(|_| spent(&folder));
+        assert!(claimed.is_some(), "nothing was claimed: {}", gateway.log.text());
         gateway.kill();
         gateway.wait();
         let mut next = session(&home, &json!({}), &[]);

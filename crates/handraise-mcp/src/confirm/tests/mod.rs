@@ -3,5 +3,6 @@
 mod form;
 mod hash;
 mod result;
+mod show;
 mod settings;
 mod token;
