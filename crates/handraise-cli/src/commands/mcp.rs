@@ -26,8 +26,9 @@ use crate::{Context, Exit, config_file, confirm, output};
 /// Run an MCP server behind the gateway
 ///
 /// Runs an MCP server (stdio) and passes every frame on as it is. When a tool refuses a call because several things fit
-/// and offers them, the client's own prompt asks which, and the same call goes on with the answer. Exits with the
-/// server's exit status; 127 when the server's program is not there, 126 when it cannot be executed, 1 on an error.
+/// and offers them, the client's own prompt asks which, and the same call goes on with the answer. Tools that a
+/// [[confirm]] of the config file names run only once they were confirmed (docs/confirm.md). Exits with the server's exit
+/// status; 127 when the server's program is not there, 126 when it cannot be executed, 1 on an error.
 ///
 /// With --listen it serves Streamable HTTP at /mcp instead of stdio: one server process for each session of clients up to
 /// 2025-11-25, and one for each caller of 2026-07-28. Callers are the [[caller]]s of the config file; without any,

@@ -3,6 +3,6 @@
 mod form;
 mod hash;
 mod result;
-mod show;
 mod settings;
+mod show;
 mod token;

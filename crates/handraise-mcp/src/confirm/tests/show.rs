@@ -29,7 +29,8 @@ fn values() -> impl Strategy<Value = Value> {
         Just(Value::Null),
         any::<bool>().prop_map(Value::from),
         any::<i32>().prop_map(Value::from),
-        "[\\u{0}-\\u{ff}\\u{200e}\\u{202a}-\\u{202e}\\u{2066}-\\u{2069}\\u{feff}$]{0,6}".prop_map(Value::from),
+        "[\\u{0}-\\u{ff}\\u{200e}\\u{202a}-\\u{202e}\\u{2066}-\\u{2069}\\u{feff}$]{0,6}"
+            .prop_map(Value::from),
     ];
     let tree = leaf.prop_recursive(3, 16, 4, |inner| {
         prop_oneof![

@@ -18,8 +18,10 @@ fn declarations() -> Vec<(&'static str, Option<Value>, bool)> {
     ]
 }
 
-/// Modes, lifetimes and secrets, and what a caller gets who gets no form.
-const SETTINGS: &[(Option<&str>, Option<&str>, Option<&str>, &str)] = &[
+/// Mode, lifetime and secret, and what a caller gets who gets no form.
+type Setting = (Option<&'static str>, Option<&'static str>, Option<&'static str>, &'static str);
+
+const SETTINGS: &[Setting] = &[
     (None, None, None, "token"),
     (Some("ask-user"), None, None, "token"),
     (Some(" AUTO "), None, None, "token"),

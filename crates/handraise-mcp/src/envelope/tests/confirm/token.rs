@@ -170,7 +170,9 @@ fn each_check_has_its_code_and_reason_and_the_first_one_counts() {
     let (mut scene, token) = given();
     scene.world.client_sends(&send("9", &with(&token)));
     let received = std::mem::take(&mut scene.world.upstream);
-    received.iter().for_each(|text| scene.upstream_takes(text));
+    for text in &received {
+        scene.upstream_takes(text);
+    }
     let look = scene.world.spends.pop().unwrap();
     assert!(!look.claims);
     let mut out = Vec::new();
