@@ -8,6 +8,7 @@
 
 mod args;
 mod forms;
+mod odd;
 pub mod scripts;
 mod session;
 mod terminals;

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use crate::{
-    forms, terminals,
+    forms, odd, terminals,
     turn::{END_TURN, Stop, Turn},
     wire::Gone,
 };
@@ -58,11 +58,15 @@ pub const SCRIPTS: &[Script] = scripts! {
     "malformed"        "sends elicitation/create with parameters that make no sense"                malformed;
     "zero"             "asks a form without a usable question"                                      |turn| one(turn, &forms::zero());
     "noise"            "puts garbage between the frames, then asks"                                 noise;
+    "pieces"           "says and asks something byte by byte, behind byte order marks"              odd::pieces;
+    "strays"           "answers what it was not asked, and its prompt three times"                  odd::strays;
+    "cancelled-thrice" "asks, waits for session/cancel, and answers its prompt three times"         odd::cancelled_thrice;
     "long-line"        "sends one line of the given number of bytes"                                long_line;
     "id-reuse"         "asks twice, one after the other, with one JSON-RPC id"                      id_reuse;
     "duplicate-id"     "asks twice at once with one JSON-RPC id"                                    duplicate_id;
     "late"             "cancels its request after the answer came"                                  late;
     "flood"            "sends the given number of updates"                                          flood;
+    "flood-bytes"      "thinks aloud, the given number of megabytes"                                odd::flood_bytes;
     "many"             "asks the given number of forms at once"                                     many;
     "tools"            "shows thoughts, a plan and a tool call"                                     tools;
     "read"             "reads the given file through the client"                                    read;

@@ -174,7 +174,8 @@ impl Holder {
             if let Err(refused) = opened {
                 state.forget_delivery(&id);
                 state.declined(refused.code());
-                tracing::warn!(reason = refused.code(), "an ask was refused: {refused}");
+                // Whoever asked says so where it is declined.
+                tracing::debug!(reason = refused.code(), "an ask was refused: {refused}");
                 return Err(refused);
             }
             Ok(id)

@@ -27,6 +27,8 @@ mod gateway;
 #[cfg(test)]
 mod inbox_command;
 #[cfg(test)]
+mod odd_agents;
+#[cfg(test)]
 mod picker;
 #[cfg(test)]
 mod secrets;
