@@ -151,8 +151,8 @@ fn every_variable_named_is_a_setting() {
     }
 }
 
-#[test]
-fn every_test_that_security_md_names_exists() {
+/// Every test of the project: functions, and titles of the page's tests.
+fn test_sources() -> String {
     let mut sources = String::new();
     let mut folders = vec![root().join("crates"), root().join("ui")];
     while let Some(folder) = folders.pop() {
@@ -171,20 +171,60 @@ fn every_test_that_security_md_names_exists() {
             }
         }
     }
-    let security = std::fs::read_to_string(root().join("SECURITY.md")).unwrap();
-    let named: Vec<&str> = security
-        .split('`')
-        .skip(1)
-        .step_by(2)
-        .filter(|word| {
-            word.starts_with('s') && word[1..].starts_with(|c: char| c.is_ascii_digit()) && word.contains('_')
-        })
-        .collect();
-    assert!(named.len() >= 10, "{named:?}");
-    for name in named {
+    sources
+}
+
+/// The tests that a text names, in backticks or by the title of a test of the page; each must exist.
+#[track_caller]
+fn named_tests<'a>(text: &'a str, sources: &str) -> Vec<&'a str> {
+    let is_name = |word: &str| {
+        word.matches('_').count() >= 2
+            && word.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
+    };
+    let mut named: Vec<&str> = text.split('`').skip(1).step_by(2).filter(|word| is_name(word)).collect();
+    for name in &named {
         assert!(sources.contains(&format!("fn {name}(")), "{name} is no test");
     }
-    for title in security.split('“').skip(1).filter_map(|rest| rest.split('”').next()) {
+    for title in text.split('“').skip(1).filter_map(|rest| rest.split('”').next()) {
         assert!(sources.contains(&format!("test(\"{title}\"")), "{title} is no test of the page");
+        named.push(title);
+    }
+    named
+}
+
+#[test]
+fn every_test_that_security_md_names_exists() {
+    let security = std::fs::read_to_string(root().join("SECURITY.md")).unwrap();
+    assert!(named_tests(&security, &test_sources()).len() >= 100);
+}
+
+/// Numbers that must have a row of their own on the coverage page: they are looked for by who reads about them.
+const NUMBERED: &[&str] = &[
+    "AC-01", "AC-02", "AC-02a", "AC-03", "AC-04", "AC-04a", "AC-05", "AC-06", "AC-07", "AC-08", "AC-09",
+    "AC-10", "AC-11", "AC-11a", "AC-12", "AC-12a", "AC-12b", "AC-12c", "AC-12d", "AC-12e", "AC-12f",
+    "AC-12g", "AC-12h", "AC-12i", "AC-12j", "AC-13", "AC-14", "AC-15", "AC-16", "AC-17", "AC-18", "AC-19",
+    "AC-20", "AC-20a", "AC-20b", "AC-55", "AC-56", "AC-57", "AC-60", "AC-61", "AC-64", "D1", "D2", "D3",
+    "D4", "D5", "F3", "F5", "F6", "F7", "F9", "F10", "F12", "F13a", "S1", "S2", "S7", "S9", "S11", "S15",
+    "S16", "S33", "S34", "S35", "S37", "S39", "S40", "S41", "S42", "S43", "S44", "S45",
+];
+
+#[test]
+fn every_rule_of_the_coverage_page_has_tests_that_exist_or_a_reason() {
+    let (page, sources) = (std::fs::read_to_string(root().join("docs/coverage.md")).unwrap(), test_sources());
+    let mut rules = Vec::new();
+    for line in page.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| rule ")) {
+        let cells: Vec<&str> = line.trim_matches('|').split(" | ").map(str::trim).collect();
+        let [rule, holds, shown] = cells[..] else { panic!("{line} has not three cells") };
+        assert!(!holds.is_empty(), "{rule}");
+        let is_open = shown.strip_prefix("open: ").is_some_and(|reason| reason.len() > 20);
+        assert!(
+            is_open || !named_tests(shown, &sources).is_empty(),
+            "{rule} has neither a test nor a reason"
+        );
+        assert!(!rules.contains(&rule), "{rule} stands twice");
+        rules.push(rule);
+    }
+    for number in NUMBERED {
+        assert!(rules.contains(number), "{number} has no row");
     }
 }
