@@ -133,8 +133,7 @@ fn s45_beneath_the_root_our_own_environment_is_no_file() {
     }
     // A magic link leads to an open file or another root, whoever's it is.
     let own = format!("/proc/{}/fd/0", std::process::id());
-    for path in ["/proc/self/fd/0", "/proc/self/root/etc/hostname", "/proc/thread-self/cwd/Cargo.toml", &own]
-    {
+    for path in ["/proc/self/fd/0", "/proc/thread-self/cwd/Cargo.toml", &own] {
         assert!(files.read(path, None, None).is_err(), "{path}");
     }
     for path in ["/proc/self/comm", "/proc/self/fd/1", "/dev/null"] {
