@@ -10,7 +10,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     access::Access, agents::Agents, events::Events, flags::RuntimeFlags, hub::Hub, metrics::Metrics,
-    settings::Settings,
+    open::OpenAsks, settings::Settings,
 };
 
 /// The shared state of handlers and tasks.
@@ -22,6 +22,7 @@ pub(crate) struct Inbox {
     pub(crate) store: Store,
     pub(crate) access: Access,
     pub(crate) hub: Hub,
+    pub(crate) open: OpenAsks,
     pub(crate) events: Events,
     pub(crate) flags: RuntimeFlags,
     pub(crate) agents: Agents,

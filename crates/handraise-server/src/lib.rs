@@ -20,6 +20,7 @@ mod live;
 mod local;
 mod metrics;
 mod net;
+mod open;
 mod page;
 mod peer;
 mod publish;
@@ -88,6 +89,7 @@ pub async fn serve(
         store,
         access,
         hub: hub::Hub::default(),
+        open: open::OpenAsks::default(),
         events: Events::new(run, caps.kept_events, caps.kept_event_bytes),
         flags,
         agents: Agents::default(),

@@ -28,6 +28,7 @@ impl Inbox {
     }
 
     pub(crate) fn tell_settled(&self, ask: &Ask) {
+        self.open.forget(&ask.id);
         if let Some(how) = &ask.settlement {
             self.metrics.settled(how.outcome.into());
             tracing::info!(

@@ -111,10 +111,15 @@ pub struct Replied {
     pub settled_now: bool,
 }
 
-const INSERT: &str = "INSERT INTO submissions (id, ask, instance, token, by_name, provenance, answers, rejected, \
+macro_rules! insert_one {
+    () => {
+        "INSERT INTO submissions (id, ask, instance, token, by_name, provenance, answers, rejected, \
     reject_reason, fingerprint, submitted_at) \
-    SELECT $1, id, instance, $3, $4, $5, $6, $7, $8, $9, $10 FROM asks WHERE id = $2 \
-    RETURNING (SELECT state FROM asks WHERE id = $2)";
+    SELECT $1, id, instance, $3, $4, $5, $6, $7, $8, $9, $10 FROM asks WHERE id = $2"
+    };
+}
+const INSERT: &str = concat!(insert_one!(), " RETURNING (SELECT state FROM asks WHERE id = $2)");
+const INSERT_AND_READ: &str = transaction!(insert_one!(), select_asks!("WHERE a.id = $2"));
 /// The first verdict stands; a later one only finds the ask.
 macro_rules! note {
     () => {
@@ -142,9 +147,9 @@ const PAINTED: &str = "SELECT surface, boot_seen FROM seen WHERE ask = $1 AND to
 
 /// The statement that inserts one submission; it yields the state of its ask.
 macro_rules! insert {
-    ($now:expr, $new:expr) => {{
+    ($statements:expr, $now:expr, $new:expr) => {{
         let new: &NewSubmission = $new;
-        sqlx::query(INSERT)
+        sqlx::query($statements)
             .bind(&new.id)
             .bind(&new.ask)
             .bind(&new.token)
@@ -200,16 +205,30 @@ impl Store {
     pub async fn submit(&self, now: Now, submissions: &[NewSubmission]) -> Result<Vec<bool>, StoreError> {
         on!(self, db => {
             if let [new] = submissions {
-                return Ok(vec![is_open(db.write(insert!(now, new)).await?.row(0)?)?]);
+                return Ok(vec![is_open(db.write(insert!(INSERT, now, new)).await?.row(0)?)?]);
             }
             let mut tx = db.begin().await?;
             let mut open = Vec::with_capacity(submissions.len());
             for new in submissions {
-                let state = insert!(now, new).fetch_optional(&mut *tx).await?;
+                let state = insert!(INSERT, now, new).fetch_optional(&mut *tx).await?;
                 open.push(is_open(state.as_ref().map(<(String,)>::from_row).transpose()?)?);
             }
             tx.commit().await?;
             Ok(open)
+        })
+    }
+
+    /// Commits a submission like [`submit`](Self::submit), and returns its ask as it is then: `sent` unless it had ended,
+    /// and the instance that owns it.
+    ///
+    /// # Errors
+    /// When the database fails, or there is no such ask; then it is not kept.
+    pub async fn submit_one(&self, now: Now, new: &NewSubmission) -> Result<(Ask, String), StoreError> {
+        on!(self, db => {
+            let outcome = db.write(insert!(INSERT_AND_READ, now, new)).await?;
+            let row: Option<AskRow> = outcome.row(1)?;
+            let row = row.ok_or_else(|| Failure::row("asks", "a row vanished"))?;
+            OwnedAsk::try_from(row).map(|OwnedAsk { ask, instance }| (ask, instance))
         })
     }
 

@@ -26,6 +26,7 @@ use crate::{
     failure::Failure,
     hub::{Connection, Lost, Reply},
     inbox::{App, Inbox},
+    open::Facts,
 };
 
 /// Longest reason for a skip, in bytes.
@@ -43,19 +44,27 @@ pub(crate) async fn answer(
     request: AnswerRequest,
 ) -> Result<Ask, Failure> {
     check(&request)?;
-    let Some((ask, instance)) = app.store.ask(&id).await? else { return Err(unknown(&id)) };
-    let new = submission(&app, &caller, &ask, &request).await?;
-    let frame = Forwarded::new(&ask, &new, request)?;
-    let ask = app.shown(ask, &instance);
-    let Some(connection) = app.hub.connection(&instance) else {
-        return match ask.settlement {
+    let at_hand = app.open.get(&id);
+    let connection = at_hand.as_ref().and_then(|facts| app.hub.connection(&facts.instance));
+    let (facts, connection, settlement) = match at_hand.zip(connection) {
+        Some((facts, connection)) => (facts, Some(connection), None),
+        None => {
+            let Some((ask, instance)) = app.store.ask(&id).await? else { return Err(unknown(&id)) };
+            let facts = Arc::new(Facts::of(&ask.content, &instance));
+            (facts, app.hub.connection(&instance), ask.settlement)
+        }
+    };
+    let new = submission(&app, &caller, &id, &facts, &request).await?;
+    let frame = Forwarded::new(facts.source, &new, request)?;
+    let Some(connection) = connection else {
+        return match settlement {
             None => Err(Failure::holder_not_connected()),
             Some(settlement) => record(&app, new, settlement).await,
         };
     };
     // Once a submission is committed it is seen through, whether its sender still listens or not.
     let patience = app.settings.timing.verdict;
-    let task = app.tasks.spawn(forward(Arc::clone(&app), connection, ask, new, frame));
+    let task = app.tasks.spawn(forward(Arc::clone(&app), connection, new, frame));
     match tokio::time::timeout(patience, task).await {
         Ok(Ok(verdict)) => verdict,
         Ok(Err(error)) => Err(Failure::internal("the answer could not be forwarded", &error)),
@@ -92,7 +101,8 @@ pub(crate) async fn answer_batch(
         if owner.get_or_insert_with(|| instance.clone()) != &instance {
             return Err(Failure::bad_request("a batch takes asks of one holder"));
         }
-        let new = submission(&app, &caller, &ask, &request).await?;
+        let facts = Facts::of(&ask.content, &instance);
+        let new = submission(&app, &caller, &id, &facts, &request).await?;
         if caller.grant.token.page_session && new.provenance != Provenance::Human {
             return Err(Failure::invalid_one("", "painted", "every row of a batch must have been on screen"));
         }
@@ -150,8 +160,8 @@ enum Forwarded {
 }
 
 impl Forwarded {
-    fn new(ask: &Ask, new: &NewSubmission, request: AnswerRequest) -> Result<Self, Failure> {
-        if ask.content.source != Source::Permission {
+    fn new(source: Source, new: &NewSubmission, request: AnswerRequest) -> Result<Self, Failure> {
+        if source != Source::Permission {
             return Ok(Self::Elicitation(respond(new, request)));
         }
         // The frame has room for one option. What does not fit it cannot be put to the holder.
@@ -212,18 +222,22 @@ async fn word(
 async fn forward(
     app: App,
     connection: Arc<Connection>,
-    ask: Ask,
     new: NewSubmission,
     frame: Forwarded,
 ) -> Result<Ask, Failure> {
     connection.forwarding(&new.id);
     let outcome = async {
-        let open = app.store.submit(app.now(), std::slice::from_ref(&new)).await?;
+        let (ask, instance) = app.store.submit_one(app.now(), &new).await?;
         app.metrics.submitted();
         tracing::info!(ask.id = new.ask, submission.id = new.id, by = new.by, "a submission is forwarded");
         let sent = word(&app, &connection, frame.send(&connection));
         // The frame first: somebody waits for it.
-        let (reply, ()) = tokio::join!(sent, async { tell_sent(&app, [ask], &open) });
+        let told = async {
+            if ask.settlement.is_none() {
+                app.tell_updated(&app.shown(ask, &instance));
+            }
+        };
+        let (reply, ()) = tokio::join!(sent, told);
         match reply {
             Ok(reply) => judged(&app, &connection.instance, &new, reply).await,
             Err(lost) => without_verdict(&app, &new, lost).await,

@@ -1,7 +1,7 @@
 //! The row of a submission: who sent it, what stands behind them, and what may be kept of it.
 
 use handraise_api::{
-    ask::{Answer, AnswerRequest, Ask},
+    ask::{Answer, AnswerRequest},
     words::Provenance,
 };
 use handraise_store::{NewSubmission, StoreError};
@@ -9,7 +9,7 @@ use handraise_transport::ids;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 
-use crate::{access::hex, extract::Caller, failure::Failure, inbox::Inbox, peer::Peer};
+use crate::{access::hex, extract::Caller, failure::Failure, inbox::Inbox, open::Facts, peer::Peer};
 
 /// How much earlier than its answer a question must have been painted for a human to have read it (S15).
 const READ_MILLIS: i64 = 350;
@@ -20,23 +20,23 @@ const MASK: &str = "•";
 pub(super) async fn submission(
     app: &Inbox,
     caller: &Caller,
-    ask: &Ask,
+    ask: &str,
+    facts: &Facts,
     request: &AnswerRequest,
 ) -> Result<NewSubmission, Failure> {
     let token = &caller.grant.token;
-    let is_secret =
-        |question: &str| ask.content.questions.iter().any(|known| known.secret && known.id == question);
-    let holds_secrets = request.answers.iter().any(|answer| is_secret(&answer.question_id));
+    let is_secret = |answer: &Answer| facts.is_secret(&answer.question_id);
+    let holds_secrets = request.answers.iter().any(is_secret);
     Ok(NewSubmission {
         id: ids::mint(),
-        ask: ask.id.clone(),
+        ask: ask.to_owned(),
         token: token.id.clone(),
         by: token.name.clone(),
-        provenance: provenance(app, caller, &ask.id).await?,
+        provenance: provenance(app, caller, ask).await?,
         answers: request
             .answers
             .iter()
-            .map(|answer| if is_secret(&answer.question_id) { masked(answer) } else { answer.clone() })
+            .map(|answer| if is_secret(answer) { masked(answer) } else { answer.clone() })
             .collect(),
         rejected: request.rejected,
         reject_reason: request.reject_reason.clone(),

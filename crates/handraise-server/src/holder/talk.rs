@@ -242,7 +242,18 @@ impl<'a> Talk<'a> {
             ask: &shortened,
             digest: &digest,
         };
-        match app.store.announce(app.now(), &new, &app.settings.bounds()).await? {
+        let is_new = app.open.note(&ask.id, &ask.content, &connection.instance);
+        let announced = app.store.announce(app.now(), &new, &app.settings.bounds()).await;
+        let is_open = match &announced {
+            Ok(Announced::Opened { .. } | Announced::Known(_)) => true,
+            Ok(Announced::Settled(_) | Announced::ContentChanged(_) | Announced::Full(_)) => false,
+            // What was noted before is right still.
+            Ok(Announced::NotOwner) | Err(_) => !is_new,
+        };
+        if !is_open {
+            app.open.forget(&ask.id);
+        }
+        match announced? {
             Announced::Opened { ask, message } => {
                 tracing::info!(ask.id = ask.id, ask.source = ask.content.source.as_str(), "an ask opened");
                 app.tell_opened(&ask, message.as_deref());
