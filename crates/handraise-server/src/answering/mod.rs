@@ -46,13 +46,12 @@ pub(crate) async fn answer(
     check(&request)?;
     let at_hand = app.open.get(&id);
     let connection = at_hand.as_ref().and_then(|facts| app.hub.connection(&facts.instance));
-    let (facts, connection, settlement) = match at_hand.zip(connection) {
-        Some((facts, connection)) => (facts, Some(connection), None),
-        None => {
-            let Some((ask, instance)) = app.store.ask(&id).await? else { return Err(unknown(&id)) };
-            let facts = Arc::new(Facts::of(&ask.content, &instance));
-            (facts, app.hub.connection(&instance), ask.settlement)
-        }
+    let (facts, connection, settlement) = if let Some((facts, connection)) = at_hand.zip(connection) {
+        (facts, Some(connection), None)
+    } else {
+        let Some((ask, instance)) = app.store.ask(&id).await? else { return Err(unknown(&id)) };
+        let facts = Arc::new(Facts::of(&ask.content, &instance));
+        (facts, app.hub.connection(&instance), ask.settlement)
     };
     let new = submission(&app, &caller, &id, &facts, &request).await?;
     let frame = Forwarded::new(facts.source, &new, request)?;
