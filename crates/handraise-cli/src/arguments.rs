@@ -20,6 +20,31 @@ pub(crate) struct Arguments {
     pub(crate) command: Command,
 }
 
+/// The same definitions, of one command alone.
+#[derive(Parser)]
+struct Mcp {
+    #[command(flatten)]
+    global: Global,
+    #[command(flatten)]
+    mcp: commands::mcp::Arguments,
+}
+
+impl Arguments {
+    /// Reads a command line. `handraise mcp` stands between every client and its server and has to start at once, so that
+    /// it is read without the definitions of all other commands; where that fails, all together say why.
+    ///
+    /// # Errors
+    /// A mistake, or help that was asked for.
+    pub(crate) fn read(words: &[OsString]) -> Result<Self, clap::Error> {
+        if words.get(1).is_some_and(|name| name == "mcp")
+            && let Ok(Mcp { global, mcp }) = Mcp::try_parse_from(&words[1..])
+        {
+            return Ok(Self { global, command: Command::Mcp(mcp) });
+        }
+        Self::try_parse_from(words)
+    }
+}
+
 /// Flags of every command.
 #[derive(Args)]
 pub(crate) struct Global {
@@ -99,4 +124,38 @@ pub(crate) fn hint_at_dashes(arguments: &[OsString], error: &mut clap::Error) {
     }
     let tip = format!("-- is missing before the command: handraise {name} -- {word} …");
     error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_gateways_command_line_means_the_same_when_it_is_read_alone() {
+        for line in [
+            "handraise mcp -- npx -y server",
+            "handraise mcp --log debug --config /a/b -- npx --log warn -- x",
+            "handraise mcp --log-format=json -- x",
+        ] {
+            let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            let (alone, together) = (Arguments::read(&words), Arguments::try_parse_from(&words));
+            let [alone, together] = [alone, together].map(|arguments| {
+                let Arguments { global, command: Command::Mcp(mcp) } = arguments.unwrap() else { panic!() };
+                (global.config, global.log, global.log_format, mcp.command)
+            });
+            assert_eq!(alone, together, "{line}");
+        }
+        for line in [
+            "handraise mcp",
+            "handraise mcp x",
+            "handraise mcp --help",
+            "handraise mcp --version",
+            "handraise",
+        ] {
+            let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            let [alone, together] = [Arguments::read(&words), Arguments::try_parse_from(&words)]
+                .map(|arguments| arguments.err().unwrap().to_string());
+            assert_eq!(alone, together, "{line}");
+        }
+    }
 }

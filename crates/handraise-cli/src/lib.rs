@@ -23,7 +23,7 @@ mod signals;
 
 use std::{ffi::OsString, process::ExitCode};
 
-use clap::{CommandFactory as _, Parser as _};
+use clap::CommandFactory as _;
 use handraise_config::{Environment, Settings};
 
 use crate::arguments::{Arguments, Command};
@@ -78,7 +78,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, environment: Environme
         }
         _ => {}
     }
-    let arguments = match Arguments::try_parse_from(&arguments) {
+    let arguments = match Arguments::read(&arguments) {
         Ok(arguments) => arguments,
         Err(mut error) => {
             arguments::hint_at_dashes(&arguments, &mut error);

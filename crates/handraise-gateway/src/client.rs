@@ -9,7 +9,7 @@ use handraise_mcp::{
 };
 use handraise_transport::frames::{Found, Place};
 
-use crate::run::{Gateway, now};
+use crate::run::Gateway;
 
 impl Gateway {
     /// Reads the client once, if it may, and sends on what that brought.
@@ -17,7 +17,6 @@ impl Gateway {
         if !self.reads_client() || !self.up.fill() {
             return;
         }
-        self.now = now();
         while let Some(found) = self.up.next() {
             match found {
                 Found::Frame(place) => self.client_frame(&place),

@@ -16,7 +16,7 @@ use handraise_transport::{
     frames::{Found, Place},
 };
 
-use crate::run::{Gateway, now};
+use crate::run::Gateway;
 
 /// How much of a line of noise is logged, in characters.
 const SHOWN: usize = 300;
@@ -27,7 +27,6 @@ impl Gateway {
         if !self.reads_server() || !self.down.fill() {
             return;
         }
-        self.now = now();
         while let Some(found) = self.down.next() {
             match found {
                 Found::Frame(place) => self.server_frame(&place),

@@ -220,6 +220,43 @@ fn sighup_reads_the_switch_again_and_keeps_it_when_the_file_is_wrong() {
 }
 
 #[test]
+fn a_storm_of_sighup_costs_no_call_and_the_last_one_counts() {
+    let home = Home::new();
+    home.write_config("elicitation = 'on'\n");
+    let mut gateway = Gateway::start(&home, &[]);
+    gateway.initialize("2025-11-25", &json!({"elicitation": {}}));
+    for round in 0..50 {
+        for _ in 0..100 {
+            send(gateway.child.id(), Signal::HUP);
+        }
+        gateway.answer(&json!(round), "echo", &json!({"text": "still here"}));
+    }
+    home.write_config("elicitation = 'off'\n");
+    send(gateway.child.id(), Signal::HUP);
+    let said = "elicitation=\"off\"";
+    wait_for(said, || gateway.log.text().contains(said).then_some(()));
+    let answer = gateway.answer(&json!("tap"), "tapOn", &json!({}));
+    assert_eq!(answer["result"]["isError"], true, "{answer}");
+    assert_eq!(gateway.outcomes(1), ["disabled"]);
+    gateway.close();
+    assert_eq!(gateway.wait(), Some(0));
+}
+
+#[test]
+fn a_second_signal_ends_at_once() {
+    let home = Home::new();
+    let mut gateway = Gateway::command(&home, &["--", "sh", "-c", "trap '' TERM; while :; do sleep 1; done"]);
+    wait_for("the server", || (tree(gateway.child.id()).len() >= 3).then_some(()));
+    let below = tree(gateway.child.id());
+    terminate(gateway.child.id());
+    wait_for("word of the first", || gateway.log.text().contains("ending in order").then_some(()));
+    terminate(gateway.child.id());
+    assert_eq!(gateway.wait(), Some(1));
+    assert!(gateway.log.text().contains("on the second signal"), "{}", gateway.log.text());
+    assert_gone(&below);
+}
+
+#[test]
 fn a_terminated_gateway_twice_in_a_row_leaves_nothing() {
     let home = Home::new();
     let before = [binary(), "mcp", "--"];

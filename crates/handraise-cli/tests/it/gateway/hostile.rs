@@ -1,8 +1,14 @@
 //! Frames that are no frames, lines without end, and what must not be seen.
 
+use std::{
+    io::{BufRead as _, BufReader, Write as _},
+    process::{Child, Stdio},
+    time::Duration,
+};
+
 use serde_json::{Value, json};
 
-use crate::support::{Gateway, Home, Setup, wait_for};
+use crate::support::{Gateway, Home, Setup, tree, wait_for};
 
 #[test]
 fn s3_what_is_no_single_object_is_refused_and_reaches_nobody() {
@@ -56,10 +62,74 @@ fn s37_a_line_of_100_mb_gets_an_error_and_bounded_memory() {
     assert!(error["error"]["message"].as_str().unwrap().contains("4194304"), "{error}");
     // And all goes on.
     assert_eq!(gateway.answer(&json!(2), "echo", &json!({"text": "a"}))["result"]["content"][0]["text"], "a");
-    let status = std::fs::read_to_string(format!("/proc/{}/status", gateway.child.id())).unwrap();
-    let peak = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
-    let peak: u64 = peak.split_whitespace().nth(1).unwrap().parse().unwrap();
+    let peak = peak(gateway.child.id());
     assert!(peak < 80_000, "{peak} kB");
+}
+
+/// The most memory that a process has held at once, in kilobytes.
+fn peak(process: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let peak = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
+    peak.split_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
+/// How much processor time a process has used, in clock ticks.
+fn ticks(process: u32) -> u64 {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
+    let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
+    fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
+}
+
+/// The gateway in front of a command, and a client that has not begun to read.
+fn unread(home: &Home, command: &[&str]) -> Child {
+    let mut gateway = home.handraise(&[&["mcp", "--"], command].concat());
+    gateway.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    gateway.spawn().unwrap()
+}
+
+#[test]
+fn s37_a_flood_of_the_server_waits_for_a_client_that_does_not_read() {
+    let home = Home::new();
+    let note =
+        r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"data":"xxxxxxxxxxxxxxxxxxxx"}}"#;
+    let mut gateway = unread(&home, &["yes", note]);
+    // Nothing moves any more: not even the processor.
+    let is_still = || {
+        let before = ticks(gateway.id());
+        std::thread::sleep(Duration::from_millis(300));
+        (ticks(gateway.id()) == before).then_some(())
+    };
+    wait_for("the flood to stand still", || is_still().filter(|()| tree(gateway.id()).len() >= 2));
+    let most = peak(gateway.id());
+    assert!(most < 40_000, "{most} kB");
+    // It goes on where it stood, with whole lines.
+    let lines = BufReader::new(gateway.stdout.take().unwrap()).lines();
+    assert!(lines.take(20_000).all(|line| line.unwrap() == note));
+    // Its client is gone now, and with it everything.
+    wait_for("the end", || gateway.try_wait().unwrap());
+}
+
+#[test]
+fn s37_answers_for_a_client_that_does_not_read_wait_within_bounds_and_are_all_there() {
+    const FRAMES: usize = 300_000;
+    let home = Home::new();
+    let mut gateway = unread(&home, &["cat"]);
+    let mut stdin = gateway.stdin.take().unwrap();
+    // Each is answered with about a hundred bytes, which nobody reads.
+    let writer = std::thread::spawn(move || stdin.write_all(&b"x\n".repeat(FRAMES)).unwrap());
+    let is_still = || {
+        let before = ticks(gateway.id());
+        std::thread::sleep(Duration::from_millis(300));
+        (before > 0 && ticks(gateway.id()) == before).then_some(())
+    };
+    wait_for("everything to stand still", is_still);
+    assert!(!writer.is_finished(), "it takes no more than it can answer");
+    let most = peak(gateway.id());
+    assert!(most < 80_000, "{most} kB");
+    let lines = BufReader::new(gateway.stdout.take().unwrap()).lines();
+    assert_eq!(lines.filter(|line| line.as_ref().unwrap().contains("-32600")).count(), FRAMES);
+    writer.join().unwrap();
+    assert_eq!(wait_for("the end", || gateway.try_wait().unwrap()).code(), Some(0));
 }
 
 #[test]

@@ -1,11 +1,16 @@
 //! What goes in comes out, byte for byte.
 
-use std::fmt::Write as _;
+use std::{
+    fmt::Write as _,
+    io::{BufRead as _, BufReader, Write as _},
+    net::Shutdown,
+    os::{fd::OwnedFd, unix::net::UnixStream},
+};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::frames::{FROM_CLIENT, FROM_SERVER};
-use crate::support::{Gateway, Home, Setup, wait_for};
+use crate::support::{Gateway, Home, Setup, binary, wait_for};
 
 /// Frames as one text, each line with this end.
 fn joined(frames: &[&str], end: &str) -> String {
@@ -119,6 +124,41 @@ fn a_result_of_16_mib_comes_out_as_it_went_in() {
         "{{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{{\"content\":[{{\"type\":\"text\",\"text\":\"{expected}\"}}]}}}}\n"
     );
     assert!(line == frame.as_bytes(), "{} bytes", line.len());
+}
+
+#[test]
+fn a_client_that_gives_us_a_socket_is_served_as_over_pipes() {
+    // Node gives its children sockets.
+    let home = Home::new();
+    let (mut ours, theirs) = UnixStream::pair().unwrap();
+    let mut command = home.handraise(&["mcp", "--", binary(), "fake-server"]);
+    command.stdin(OwnedFd::from(theirs.try_clone().unwrap())).stdout(OwnedFd::from(theirs));
+    let mut child = command.spawn().unwrap();
+    drop(command);
+    // More than the socket holds, while nobody reads.
+    let frame = |id: usize| {
+        let text = "x".repeat(200_000);
+        format!(
+            "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"tools/call\",\"params\":{{\"name\":\"echo\",\"arguments\":{{\"text\":\"{text}\"}}}}}}\n"
+        )
+    };
+    let mut lines = BufReader::new(ours.try_clone().unwrap()).lines();
+    let writer = std::thread::spawn(move || {
+        for id in 0..20 {
+            ours.write_all(frame(id).as_bytes()).unwrap();
+        }
+        ours.shutdown(Shutdown::Write).unwrap();
+    });
+    for id in 0..20 {
+        let answer: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
+        assert_eq!(
+            (&answer["id"], answer["result"]["content"][0]["text"].as_str().unwrap().len()),
+            (&json!(id), 200_000)
+        );
+    }
+    writer.join().unwrap();
+    assert!(lines.next().is_none());
+    assert_eq!(wait_for("the end", || child.try_wait().unwrap()).code(), Some(0));
 }
 
 #[test]
