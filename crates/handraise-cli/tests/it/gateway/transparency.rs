@@ -82,7 +82,7 @@ fn every_frame_comes_out_as_it_went_in_with_crlf() {
 
 #[test]
 fn every_frame_comes_out_as_it_went_in_through_two_gateways() {
-    check_differential("\n", &[crate::support::binary(), "mcp", "--"], &[], at_once);
+    check_differential("\n", &[binary(), "mcp", "--"], &[], at_once);
 }
 
 #[test]
