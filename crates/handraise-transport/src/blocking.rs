@@ -48,11 +48,11 @@ impl Supervised {
     pub fn try_wait(&mut self) -> io::Result<Option<ExitStatus>> {
         let Some(status) = self.child.try_wait()? else { return Ok(None) };
         if let Some(pid) = self.pid.take() {
-            spawn::forget(pid);
             // A supervisor that exits has nothing left below it; one that was killed may have.
             if status.code().is_none() {
                 sweep();
             }
+            spawn::forget(pid);
         }
         Ok(Some(status))
     }
@@ -69,6 +69,9 @@ impl Supervised {
 impl Drop for Supervised {
     fn drop(&mut self) {
         self.terminate();
+        if let Some(pid) = self.pid {
+            spawn::abandon(pid);
+        }
     }
 }
 

@@ -19,6 +19,14 @@ pub(crate) fn children() -> Vec<Pid> {
         .collect()
 }
 
+/// Whether a process is there and has not ended.
+pub(crate) fn is_running(pid: i32) -> bool {
+    let Ok(stat) = fs::read_to_string(format!("/proc/{pid}/stat")) else { return false };
+    // The name before it may hold anything.
+    let state = stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
+    !matches!(state, None | Some('Z' | 'X'))
+}
+
 fn parse_pid(word: &str) -> Option<Pid> {
     word.parse().ok().and_then(Pid::from_raw)
 }

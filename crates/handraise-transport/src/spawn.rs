@@ -17,7 +17,7 @@ use tokio::{
     process::{Child, ChildStderr, ChildStdin, ChildStdout},
 };
 
-use crate::descendants::children;
+use crate::descendants::{children, is_running};
 
 /// How long a sweep after a dead supervisor may take.
 pub(crate) const SWEEP: Duration = Duration::from_secs(2);
@@ -73,15 +73,21 @@ pub struct Supervised {
     pub stderr: Option<ChildStderr>,
 }
 
-/// Our direct children. `started` are supervisors; `spared` were here without being ours to end.
+/// Our direct children. `started` are supervisors that nobody has seen the end of; of these, `unwatched` are those that
+/// nobody waits for. `spared` were here without being ours to end.
 struct Registry {
     subreaper: bool,
     started: BTreeSet<i32>,
+    unwatched: BTreeSet<i32>,
     spared: BTreeSet<i32>,
 }
 
-static REGISTRY: Mutex<Registry> =
-    Mutex::new(Registry { subreaper: false, started: BTreeSet::new(), spared: BTreeSet::new() });
+static REGISTRY: Mutex<Registry> = Mutex::new(Registry {
+    subreaper: false,
+    started: BTreeSet::new(),
+    unwatched: BTreeSet::new(),
+    spared: BTreeSet::new(),
+});
 
 fn registry() -> MutexGuard<'static, Registry> {
     REGISTRY.lock().unwrap_or_else(PoisonError::into_inner)
@@ -110,8 +116,14 @@ impl Registry {
     fn spare(&mut self) {
         let present: BTreeSet<i32> =
             children().into_iter().map(|child| child.as_raw_nonzero().get()).collect();
-        self.started.retain(|pid| present.contains(pid));
-        self.spared = &present - &self.started;
+        self.unwatched.retain(|pid| present.contains(pid) || !self.started.remove(pid));
+        // The kernel hands orphans on before it shows their supervisor as dead, so this is asked after they were listed:
+        // while a dead supervisor has not been swept after, what is here and unknown may be what it left behind.
+        if self.started.iter().all(|pid| present.contains(pid) && is_running(*pid)) {
+            self.spared = &present - &self.started;
+        } else {
+            self.spared.retain(|pid| present.contains(pid));
+        }
     }
 
     fn strays(&self) -> Vec<Pid> {
@@ -187,9 +199,14 @@ pub(crate) fn start<C>(
     Ok((child, pid))
 }
 
-/// Takes a supervisor that was waited for off the list.
+/// Takes a supervisor that was waited for, and swept after, off the list.
 pub(crate) fn forget(pid: Pid) {
     registry().started.remove(&pid.as_raw_nonzero().get());
+}
+
+/// Notes that nobody will wait for a supervisor; it leaves the list once it is gone.
+pub(crate) fn abandon(pid: Pid) {
+    registry().unwatched.insert(pid.as_raw_nonzero().get());
 }
 
 #[cfg(target_os = "linux")]
@@ -219,10 +236,12 @@ impl Supervised {
     /// When the operating system does not tell how it ended.
     pub async fn wait(&mut self) -> io::Result<ExitStatus> {
         let status = self.child.wait().await?;
-        self.forget();
         // A supervisor that exits has nothing left below it; one that was killed may have.
         if status.code().is_none() {
             sweep().await;
+        }
+        if let Some(pid) = self.pid.take() {
+            forget(pid);
         }
         Ok(status)
     }
@@ -244,17 +263,14 @@ impl Supervised {
             let _ = kill_process(pid, Signal::TERM);
         }
     }
-
-    fn forget(&mut self) {
-        if let Some(pid) = self.pid.take() {
-            forget(pid);
-        }
-    }
 }
 
 impl Drop for Supervised {
     fn drop(&mut self) {
         self.terminate();
+        if let Some(pid) = self.pid {
+            abandon(pid);
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    io::{BufRead as _, BufReader},
+    io::{BufRead as _, BufReader, Write as _},
     path::Path,
     process::{Child, Command, Stdio},
     time::{Duration, Instant},
@@ -81,8 +81,12 @@ struct Parent {
 
 impl Parent {
     fn start(script: &str) -> Self {
-        let mut process =
-            Command::new(FIXTURE).args(["parent", script]).stdout(Stdio::piped()).spawn().unwrap();
+        Self::start_with(&["parent", script])
+    }
+
+    fn start_with(args: &[&str]) -> Self {
+        let mut command = Command::new(FIXTURE);
+        let mut process = command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
         let said = lines.next().unwrap().unwrap();
         let supervisor = said.strip_prefix("supervisor ").unwrap().parse().unwrap();
@@ -122,6 +126,22 @@ fn s35_nothing_is_left_when_the_supervisor_is_killed() {
     assert_eq!(parent.lines.next().unwrap().unwrap(), "waited");
     let left = fs::read_to_string(format!("/proc/{0}/task/{0}/children", parent.pid())).unwrap();
     assert_eq!(left.trim(), "", "not even a zombie is left");
+}
+
+#[test]
+fn s35_nothing_is_left_when_another_command_starts_before_anybody_saw_the_supervisor_die() {
+    let dir = TempDir::new().unwrap();
+    let other = format!("echo $$ > '{}/other'; while :; do sleep 1000; done", dir.path().display());
+    let mut parent = Parent::start_with(&["parent", &stubborn(dir.path()), &other]);
+    let pids = family(dir.path());
+    kill(parent.supervisor, Signal::KILL);
+    wait_until(PATIENCE, "the supervisor is dead", || !is_alive(parent.supervisor));
+    parent.process.stdin.take().unwrap().write_all(b"go on\n").unwrap();
+    assert_eq!(parent.lines.next().unwrap().unwrap(), "waited");
+    all_gone(&pids);
+    // The other one is another's, and goes on.
+    wait_until(PATIENCE, "the other command runs", || read_pid(dir.path(), "other").is_some());
+    assert!(is_alive(read_pid(dir.path(), "other").unwrap()));
 }
 
 #[test]
