@@ -47,6 +47,16 @@ pub enum ConfigError {
         /// What is wrong and what to do.
         problem: String,
     },
+    /// A table with names of the user's own does not fit.
+    #[error("{}, {table} {expected}", path.display())]
+    Table {
+        /// The file.
+        path: PathBuf,
+        /// The table.
+        table: &'static str,
+        /// What it takes.
+        expected: &'static str,
+    },
     /// The deadline of a question would come after the agent was given up (F13a).
     #[error(
         "the answer timeout ({answer}, from {answer_origin}) must be shorter than the idle timeout ({idle}, from \

@@ -59,12 +59,12 @@ fn collect_unknown(prefix: &str, table: &Table, unknown: &mut Vec<String>) {
     for (name, value) in table {
         let key = if prefix.is_empty() { name.clone() } else { format!("{prefix}.{name}") };
         let is_list = prefix.is_empty() && lists::NAMES.contains(&name.as_str());
-        if is_list || SETTINGS.iter().any(|setting| setting.key == key) {
+        if is_list || lists::TABLES.contains(&&*key) || SETTINGS.iter().any(|setting| setting.key == key) {
             continue;
         }
         let below = format!("{key}.");
         match value {
-            Value::Table(inner) if SETTINGS.iter().any(|setting| setting.key.starts_with(&below)) => {
+            Value::Table(inner) if known_keys().any(|known| known.starts_with(&below)) => {
                 collect_unknown(&key, inner, unknown);
             }
             _ => unknown.push(key),
@@ -73,7 +73,7 @@ fn collect_unknown(prefix: &str, table: &Table, unknown: &mut Vec<String>) {
 }
 
 fn known_keys() -> impl Iterator<Item = &'static str> {
-    SETTINGS.iter().map(|setting| setting.key).chain(lists::NAMES.iter().copied())
+    SETTINGS.iter().map(|setting| setting.key).chain(lists::NAMES.iter().chain(lists::TABLES).copied())
 }
 
 /// The known name that `name` most looks like, if any looks like it at all.

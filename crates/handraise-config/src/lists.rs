@@ -1,4 +1,5 @@
-//! The lists of the config file: `[[agent]]`, `[[caller]]`, `[[confirm]]`, `[[mcp_server]]` and `[[refusal]]`.
+//! The lists of the config file: `[[agent]]`, `[[caller]]`, `[[confirm]]`, `[[mcp_server]]` and `[[refusal]]`, and tables
+//! with names of the user's own.
 
 mod confirm;
 
@@ -20,6 +21,11 @@ pub use confirm::{ConfirmEntry, PreviewEntry, Require, Who};
 
 /// The lists that a config file may have.
 pub(crate) const NAMES: &[&str] = &["agent", "caller", "confirm", "mcp_server", "refusal"];
+
+/// Tables of the config file whose keys are names of the user's own.
+pub(crate) const TABLES: &[&str] = &[UPSTREAM_HEADERS];
+
+const UPSTREAM_HEADERS: &str = "upstream.headers";
 
 /// `[[agent]]`: an agent that `handraise up` starts itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -229,6 +235,22 @@ pub(crate) fn refusals(file: &ConfigFile) -> Result<Vec<RefusalEntry>, ConfigErr
         .collect()
 }
 
+/// `[upstream] headers`: what every request to `--upstream` carries.
+pub(crate) fn upstream_headers(file: &ConfigFile) -> Result<BTreeMap<String, Secret>, ConfigError> {
+    let Some(value) = file.value(UPSTREAM_HEADERS) else { return Ok(BTreeMap::new()) };
+    pairs(value).ok_or_else(|| ConfigError::Table {
+        path: file.path().to_owned(),
+        table: UPSTREAM_HEADERS,
+        expected: "takes names with text, such as { Authorization = \"Bearer …\" }",
+    })
+}
+
+/// Names with text.
+fn pairs(value: &Value) -> Option<BTreeMap<String, Secret>> {
+    let pair = |(name, value): (&String, &Value)| Some((name.clone(), Secret::new(value.as_str()?)));
+    value.as_table()?.iter().map(pair).collect()
+}
+
 fn candidates_tool(value: &Value) -> Option<(String, Vec<String>)> {
     let table = value.as_table().filter(|table| table.len() == 2)?;
     Some((table.get("name")?.as_str()?.to_owned(), strings(table.get("candidates_at")?)?))
@@ -326,13 +348,7 @@ impl Entry<'_> {
 
     fn pairs(&self, key: &'static str) -> Result<BTreeMap<String, Secret>, ConfigError> {
         let Some(value) = self.table.get(key) else { return Ok(BTreeMap::new()) };
-        let pairs = value.as_table().and_then(|table| {
-            table
-                .iter()
-                .map(|(name, value)| value.as_str().map(|value| (name.clone(), Secret::new(value))))
-                .collect::<Option<BTreeMap<_, _>>>()
-        });
-        pairs
+        pairs(value)
             .ok_or_else(|| self.error(format!("{key} takes names with text, such as {{ NAME = \"value\" }}")))
     }
 }
@@ -395,6 +411,28 @@ mod tests {
         let twice = caller("ada", &format!("sha256:{one}")) + &caller("bob", &format!("sha256:{one}"));
         assert!(read(&twice).unwrap_err().contains("\"bob\": token_hash is that of a caller before it"));
         assert!(read("[[caller]]\nname = 'a'\ntoken = 'x'\n").unwrap_err().contains("token"));
+    }
+
+    #[test]
+    fn headers_of_the_upstream_are_read_and_not_shown() {
+        let read = |text: &str| {
+            let file = ConfigFile::parse("/h.toml", text).map_err(|error| error.to_string())?;
+            upstream_headers(&file).map_err(|error| error.to_string())
+        };
+        let headers =
+            read("[upstream]\nheaders = { Authorization = 'Bearer hunter2', X-Team = 'a' }").unwrap();
+        assert_eq!(headers["Authorization"].expose(), "Bearer hunter2");
+        assert_eq!(headers.len(), 2);
+        assert!(!format!("{headers:?}").contains("hunter2"));
+        assert_eq!(read("[upstream.headers]\nX-Team = 'a'").unwrap().len(), 1);
+        assert!(read("").unwrap().is_empty());
+        for wrong in ["headers = 'hunter2'", "headers = { A = 7 }", "headers = ['a']"] {
+            let error = read(&format!("[upstream]\n{wrong}")).unwrap_err();
+            assert!(error.starts_with("/h.toml, upstream.headers takes names with text"), "{error}");
+            assert!(!error.contains("hunter2"), "{error}");
+        }
+        let error = read("[upstream]\nheader = {}").unwrap_err();
+        assert!(error.ends_with("did you mean 'upstream.headers'?"), "{error}");
     }
 
     #[test]

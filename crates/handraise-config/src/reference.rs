@@ -23,7 +23,7 @@ Every key is also an environment variable: `HANDRAISE_` and the key in capitals,
 variables are listed, the first that is set wins.
 ";
 
-const LISTS: &str = r#"## Lists
+const LISTS: &str = r#"## Lists and tables
 
 ```toml
 [[agent]]                       # an agent that the inbox may start
@@ -69,6 +69,9 @@ target = "/draftId"
 preview = { tool = "gmail_get_draft", arguments = { id = "/draftId" }, revision = "/etag" }  # optional; trusted = true
 require = "any"                 # any or human
 who = "operator"                # operator, caller or not-the-caller
+
+[upstream]                      # the server of `handraise mcp --upstream URL`
+headers = { Authorization = "Bearer …" }    # every request to it carries them; a caller's own never reaches it
 ```
 "#;
 
@@ -130,6 +133,7 @@ mod tests {
         let settings = crate::load(&crate::Flags::default(), &environment, Some(&file)).unwrap();
         assert_eq!((settings.agents.len(), settings.mcp_servers.len()), (1, 2));
         assert_eq!((settings.refusals.len(), settings.listening.callers.len()), (2, 1));
+        assert_eq!(settings.upstream_headers.len(), 1);
         assert_eq!(settings.confirms.len(), 1);
     }
 }

@@ -242,6 +242,8 @@ pub struct Settings {
     pub in_flight: u64,
     /// Who may call the gateway over HTTP, and how often.
     pub listening: Listening,
+    /// What every request to `--upstream` carries.
+    pub upstream_headers: BTreeMap<String, Secret>,
     /// The refusals that become questions, besides the built-in one.
     pub refusals: Vec<RefusalEntry>,
     /// The tools whose calls wait for a confirmation.
@@ -330,6 +332,7 @@ pub fn load(
         max_frame: usize::try_from(reader.integer(&registry::MAX_FRAME)?).unwrap_or(usize::MAX),
         in_flight: reader.integer(&registry::IN_FLIGHT)?,
         listening: reader.listening()?,
+        upstream_headers: file.map(lists::upstream_headers).transpose()?.unwrap_or_default(),
         refusals: file.map(lists::refusals).transpose()?.unwrap_or_default(),
         confirms: file.map(lists::confirms).transpose()?.unwrap_or_default(),
         confirm_variables: ConfirmVariables::of(environment),

@@ -6,7 +6,7 @@ use crate::{refusal::Shape, wire::Style};
 
 /// How to call the server.
 pub const USAGE: &str = "\
-A scripted MCP server with device tools. Speaks MCP over stdin and stdout.
+A scripted MCP server with device tools. Speaks MCP over stdin and stdout, or over HTTP.
 
   --era ERA         legacy, modern, or dual (default)
   --devices A,B,…   the devices there are (default: emulator-5554,A1B2-C3D4)
@@ -17,7 +17,12 @@ A scripted MCP server with device tools. Speaks MCP over stdin and stdout.
   --lines STYLE     how lines are written: plain (default), crlf, bom, noise
   --pieces N        write N bytes at a time
   --raw FILE        say nothing but what FILE holds, byte for byte, once --after lines have come
-  --after N         see --raw (default: 1)";
+  --after N         see --raw (default: 1)
+  --http ADDRESS    speak Streamable HTTP there, at /mcp; the first line of stdout is the URL
+  --answers FORM    over HTTP: sse (default) or json
+  --cut N           over HTTP: end every stream after N events; it goes on where the client says it was
+  --requests FILE   over HTTP: append a JSON line to FILE for each request: method, headers, body
+  --forget          over HTTP: know no session that was opened";
 
 /// Which handshakes are answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,6 +44,18 @@ pub(crate) struct Options {
     pub(crate) pieces: Option<usize>,
     pub(crate) raw: Option<PathBuf>,
     pub(crate) after: usize,
+    pub(crate) http: Option<Http>,
+}
+
+/// How HTTP is spoken.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Http {
+    pub(crate) address: String,
+    /// Whether answers are streams.
+    pub(crate) streams: bool,
+    pub(crate) cut: Option<usize>,
+    pub(crate) requests: Option<PathBuf>,
+    pub(crate) forgets: bool,
 }
 
 pub(crate) fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Options, String> {
@@ -52,7 +69,9 @@ pub(crate) fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Options,
         pieces: None,
         raw: None,
         after: 1,
+        http: None,
     };
+    let mut http = Http { streams: true, ..Http::default() };
     let mut args = args.into_iter();
     while let Some(name) = args.next() {
         let name = name.to_string_lossy().into_owned();
@@ -84,10 +103,22 @@ pub(crate) fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Options,
             "--after" => options.after = number(&name, &word()?)?,
             "--calls" => options.calls = Some(value()?.into()),
             "--record" => options.record = Some(value()?.into()),
+            "--http" => http.address = word()?,
+            "--answers" => {
+                http.streams = match word()?.as_str() {
+                    "sse" => true,
+                    "json" => false,
+                    other => return Err(format!("--answers takes sse or json, not {other}")),
+                }
+            }
+            "--cut" => http.cut = Some(number(&name, &word()?)?.max(1)),
+            "--requests" => http.requests = Some(value()?.into()),
+            "--forget" => http.forgets = true,
             "--raw" => options.raw = Some(value()?.into()),
             _ => return Err(format!("unknown argument {name}")),
         }
     }
+    options.http = Some(http).filter(|http| !http.address.is_empty());
     Ok(options)
 }
 

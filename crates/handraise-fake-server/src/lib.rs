@@ -2,12 +2,13 @@
 //!
 //! It has device tools over devices that do not exist. A call that names none of several devices is refused with
 //! the candidates, as AutoMobile's servers refuse (`ambiguous_device_target`); a call that names one says where it
-//! ran. It speaks the legacy era (`initialize`) and the modern one (`server/discover`, `_meta`) over stdio.
+//! ran. It speaks the legacy era (`initialize`) and the modern one (`server/discover`, `_meta`), over stdio and over HTTP.
 //!
 //! It shares no code with the gateway on purpose: two independent readings of the protocol check each other.
 
 mod args;
 mod devices;
+mod http;
 mod raw;
 mod refusal;
 mod server;
@@ -37,9 +38,10 @@ pub fn run(
             return 2;
         }
     };
-    let outcome = match &options.raw {
-        Some(answer) => raw::run(&options, answer, input, output),
-        None => server::run(&options, input, output),
+    let outcome = match (&options.http, &options.raw) {
+        (Some(http), _) => http::run(&options, http, output),
+        (None, Some(answer)) => raw::run(&options, answer, input, output),
+        (None, None) => server::run(&options, input, output),
     };
     match outcome {
         Ok(()) => 0,

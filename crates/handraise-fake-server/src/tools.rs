@@ -22,7 +22,9 @@ pub(crate) const INSTRUCTIONS: &str = "Device tools over devices that do not exi
 pub(crate) fn list() -> Value {
     let text = |about: &str| json!({"type": "string", "description": about});
     let number = |about: &str| json!({"type": "integer", "description": about});
-    let device = text("Where to run; without it, the only device there is");
+    let mut device = text("Where to run; without it, the only device there is");
+    // Over HTTP, whoever routes by devices need not read the body.
+    device["x-mcp-header"] = json!("Device");
     let tool = |name: &str, about: &str, read_only: bool, properties: Value| {
         json!({
             "name": name, "description": about, "annotations": {"readOnlyHint": read_only},
@@ -47,10 +49,10 @@ pub(crate) fn list() -> Value {
             "Swipes slowly, with progress; then like tapOn",
             false,
             json!({
-                "steps": number("How many"), "pauseMs": number("How long each takes"), "deviceId": device,
+                "steps": number("How many"), "pauseMs": number("How long each takes"), "deviceId": device.clone(),
             })
         ),
-        tool("unplug", "Takes a device away", false, json!({"deviceId": text("Which")})),
+        tool("unplug", "Takes a device away", false, json!({"deviceId": device.clone()})),
         tool("big", "Returns that many bytes of text", true, json!({"bytes": number("How many")})),
         tool(
             "ask",

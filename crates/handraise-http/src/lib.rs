@@ -7,4 +7,4 @@
 //! - `upstream`: the side that dials an MCP server at a URL.
 
 pub mod front;
-mod upstream;
+pub mod upstream;

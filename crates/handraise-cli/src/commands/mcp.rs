@@ -1,6 +1,7 @@
 //! `handraise mcp`: the gateway in front of an MCP server, for a client's stdio or over HTTP.
 
 mod listen;
+mod upstream;
 
 use std::{ffi::OsString, net::SocketAddr, path::PathBuf, process::ExitCode, sync::Arc};
 
@@ -25,10 +26,13 @@ use crate::{Context, Exit, config_file, confirm, output};
 
 /// Run an MCP server behind the gateway
 ///
-/// Runs an MCP server (stdio) and passes every frame on as it is. When a tool refuses a call because several things fit
-/// and offers them, the client's own prompt asks which, and the same call goes on with the answer. Tools that a
-/// [[confirm]] of the config file names run only once they were confirmed (docs/confirm.md). Exits with the server's exit
-/// status; 127 when the server's program is not there, 126 when it cannot be executed, 1 on an error.
+/// Runs an MCP server (stdio), or goes to one at a URL (--upstream), and passes every frame on as it is. When a tool refuses
+/// a call because several things fit and offers them, the client's own prompt asks which, and the same call goes on with
+/// the answer. Tools that a [[confirm]] of the config file names run only once they were confirmed (docs/confirm.md). Exits
+/// with the server's exit status; 127 when the server's program is not there, 126 when it cannot be executed, 1 on an
+/// error; with --upstream 0 once the client has ended.
+///
+/// What a server at a URL wants to see with every request, such as a token, goes into the config file: [upstream] headers.
 ///
 /// With --listen it serves Streamable HTTP at /mcp instead of stdio: one server process for each session of clients up to
 /// 2025-11-25, and one for each caller of 2026-07-28. Callers are the [[caller]]s of the config file; without any,
@@ -37,7 +41,7 @@ use crate::{Context, Exit, config_file, confirm, output};
 /// SIGHUP reads the setting `elicitation` again: `off` lets refusals through.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  handraise mcp -- npx -y some-mcp-server --its-own-flag\n  handraise mcp -- handraise fake-server\n  HANDRAISE_ELICITATION=off handraise mcp -- uvx some-mcp-server\n  handraise mcp --listen 127.0.0.1:7400 -- npx -y some-mcp-server\n  handraise mcp --listen 0.0.0.0:443 --tls-cert chain.pem --tls-key key.pem -- some-mcp-server\n  claude mcp add devices -- handraise mcp -- npx -y some-mcp-server"
+    after_help = "Examples:\n  handraise mcp -- npx -y some-mcp-server --its-own-flag\n  handraise mcp -- handraise fake-server\n  HANDRAISE_ELICITATION=off handraise mcp -- uvx some-mcp-server\n  handraise mcp --listen 127.0.0.1:7400 -- npx -y some-mcp-server\n  handraise mcp --listen 0.0.0.0:443 --tls-cert chain.pem --tls-key key.pem -- some-mcp-server\n  handraise mcp --upstream https://tickets.example/mcp\n  claude mcp add devices -- handraise mcp -- npx -y some-mcp-server"
 )]
 pub(crate) struct Arguments {
     /// Serve Streamable HTTP here instead of stdio; port 0 takes a free one
@@ -53,13 +57,23 @@ pub(crate) struct Arguments {
     #[arg(long, requires = "listen")]
     pub(crate) insecure_behind_proxy: bool,
     /// The server's program and its arguments
-    #[arg(last = true, required = true, value_name = "CMD")]
+    #[arg(
+        last = true,
+        required_unless_present = "upstream",
+        conflicts_with = "upstream",
+        value_name = "CMD"
+    )]
     pub(crate) command: Vec<OsString>,
+    /// The URL of a server that speaks Streamable HTTP: https://, or http:// to this machine
+    #[arg(long, value_name = "URL", conflicts_with = "listen")]
+    pub(crate) upstream: Option<String>,
 }
 
 pub(crate) fn run(context: &Context, arguments: &Arguments) -> Exit {
-    if let Some(address) = arguments.listen {
-        return listen::run(context, address, &arguments.command);
+    match (arguments.listen, &arguments.upstream) {
+        (Some(address), _) => return listen::run(context, address, &arguments.command),
+        (None, Some(url)) => return upstream::run(context, url),
+        (None, None) => {}
     }
     let keyring = keyring(&context.settings)?;
     let (confirm, spent) = confirm::confirm(&context.settings, &keyring)?;
@@ -68,7 +82,12 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Exit {
         environment: server_environment(context),
         search_path: search_path(&context.environment),
         supervisor: Supervisor::this_binary(),
-        process: Arc::new(process(&context.settings, &arguments.command, keyring, confirm)?),
+        process: Arc::new(process(
+            &context.settings,
+            handraise_gateway::identity(&arguments.command),
+            keyring,
+            confirm,
+        )?),
         max_frame: context.settings.max_frame,
         reload: reload(context),
         recorder: Box::new(Log),
@@ -90,16 +109,17 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Exit {
     }
 }
 
+/// What all connections share. `upstream` is what states say that they are about.
 fn process(
     settings: &Settings,
-    command: &[OsString],
+    upstream: String,
     keyring: Keyring,
     confirm: Option<ConfirmConfig>,
 ) -> anyhow::Result<Process> {
     let mut clock = [0; 16];
     clock.copy_from_slice(&ids::random()?[..16]);
     let config = EnvelopeConfig {
-        upstream: handraise_gateway::identity(command),
+        upstream,
         keyring,
         clock: ClockId(clock),
         rules: rules(&settings.refusals)?,

@@ -1,1 +1,30 @@
-//! The side that dials.
+//! The side that dials: an MCP server at a URL.
+//!
+//! A [`Link`] is one client's way to the server: frames go in, frames come out. Each request becomes a POST of its own.
+//! Its era is its own: one that describes itself carries the headers that mirror it and needs no session; `initialize`
+//! opens a session, which later requests belong to, and whose end is told to the server.
+//!
+//! - `target`: the server's URL and the headers that every request carries.
+//! - `dial`: connections, with TLS.
+//! - `link`: the order of a client's frames, its session, its open requests.
+//! - `exchange`: one request and its answer.
+//! - `answer`, `events`: what an answer is, as one body or as a stream.
+//! - `tools`: what a tool wants to have in headers.
+//! - `listen`: the stream on which a legacy server speaks by itself.
+//! - `stdio`: the envelope between our stdin and stdout and a link.
+
+mod answer;
+mod dial;
+mod events;
+mod exchange;
+mod failure;
+mod link;
+mod listen;
+mod spender;
+mod stdio;
+mod target;
+mod tools;
+
+pub use link::{Arrivals, Link, LinkSettings};
+pub use stdio::{Signal, Stdio, run};
+pub use target::{Target, TargetError};

@@ -45,6 +45,11 @@ impl<'a> Id<'a> {
         integer(self.raw).map_or(Key::Text(Cow::Borrowed(self.raw)), Key::Integer)
     }
 
+    /// Whether both are one id: `1` and `1.0` are, `1` and `"1"` are not.
+    pub fn is(self, other: Id<'_>) -> bool {
+        self.key() == other.key()
+    }
+
     /// The text of a string id, and `None` of a number.
     pub fn text(self) -> Option<Cow<'a, str>> {
         if !self.raw.starts_with('"') {

@@ -16,6 +16,7 @@ mod streams;
 
 pub use client::{ClientFrame, Malformed, Problem};
 pub use id::{ById, Id, RequestId};
+pub use reply::error as error_response;
 pub use server::{Looks, NoFrame, ServerFrame, each_of_batch, is_batch};
 pub use streams::{Placed, Renumbered};
 

@@ -8,7 +8,7 @@ pub(crate) const INVALID_PARAMS: i32 = -32602;
 pub(crate) const INTERNAL: i32 = -32603;
 
 /// An error response. `id` and `data` are JSON text.
-pub(crate) fn error(id: &str, code: i32, message: &str, data: Option<&str>) -> Vec<u8> {
+pub fn error(id: &str, code: i32, message: &str, data: Option<&str>) -> Vec<u8> {
     let message = serde_json::Value::from(message);
     let data = data.map_or(String::new(), |data| format!(",\"data\":{data}"));
     format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{{\"code\":{code},\"message\":{message}{data}}}}}")

@@ -40,7 +40,7 @@ pub(super) fn run(context: &Context, listen: SocketAddr, command: &[OsString]) -
         command: command.to_vec(),
         environment: server_environment(context),
         supervisor: Supervisor::this_binary(),
-        process: Arc::new(process(ours, command, keyring, confirm)?),
+        process: Arc::new(process(ours, handraise_gateway::identity(command), keyring, confirm)?),
         max_frame: ours.max_frame,
         caps: caps(ours),
         reload: reload(context),

@@ -1,29 +1,31 @@
-//! A refusal becomes a question, in both eras; the server's own count of calls is the witness.
+//! A refusal becomes a question, in both eras; the server's own count of calls is the witness. The module stands in
+//! several places, once for each way in which the server is reached.
 
 use serde_json::{Value, json};
 
-use crate::support::{Gateway, Home, Setup, binary, kill, tree, wait_for};
+use super::PAIR;
+use crate::support::{Gateway, Home, Setup, wait_for};
 
 const FIRST: &str = "emulator-5554";
-const SECOND: &str = "A1B2-C3D4";
+pub(super) const SECOND: &str = "A1B2-C3D4";
 
 /// No answer here is too fast to be a human's.
-const UNHURRIED: [(&str, &str); 1] = [("HANDRAISE_ASK_MIN_HUMAN_MS", "0")];
+pub(super) const UNHURRIED: [(&str, &str); 1] = [("HANDRAISE_ASK_MIN_HUMAN_MS", "0")];
 
 fn start(home: &Home, server: &[&str], variables: &[(&str, &str)]) -> Gateway {
     let variables = [&UNHURRIED[..], variables].concat();
-    Gateway::start_with(home, &Setup { server, variables: &variables, before: &[] })
+    Gateway::start_over(PAIR, home, &Setup { server, variables: &variables, before: &[] })
 }
 
 /// A session of a client that can be asked.
-fn session(home: &Home, server: &[&str], variables: &[(&str, &str)]) -> Gateway {
+pub(super) fn session(home: &Home, server: &[&str], variables: &[(&str, &str)]) -> Gateway {
     let mut gateway = start(home, server, variables);
     gateway.initialize("2025-11-25", &json!({"elicitation": {"form": {}}}));
     gateway
 }
 
 /// The refusal as the server itself answers it, byte for byte, to a client that cannot be asked.
-fn refusal(server: &[&str], call: &Value) -> Vec<u8> {
+pub(super) fn refusal(server: &[&str], call: &Value) -> Vec<u8> {
     let home = Home::new();
     let mut gateway = start(&home, server, &[]);
     gateway.initialize("2025-11-25", &json!({}));
@@ -31,22 +33,22 @@ fn refusal(server: &[&str], call: &Value) -> Vec<u8> {
     gateway.line()
 }
 
-fn tap(id: &Value) -> Value {
+pub(super) fn tap(id: &Value) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {
         "name": "tapOn", "arguments": {"text": "OK", "x": 1}}})
 }
 
-fn respond(gateway: &mut Gateway, question: &Value, result: &Value) {
+pub(super) fn respond(gateway: &mut Gateway, question: &Value, result: &Value) {
     gateway.send(&json!({"jsonrpc": "2.0", "id": question["id"], "result": result}));
 }
 
-fn accept(device: &str) -> Value {
+pub(super) fn accept(device: &str) -> Value {
     json!({"action": "accept", "content": {"deviceId": device}})
 }
 
 /// The question that a call becomes.
 #[track_caller]
-fn ask(gateway: &mut Gateway, id: &Value) -> Value {
+pub(super) fn ask(gateway: &mut Gateway, id: &Value) -> Value {
     gateway.send(&tap(id));
     let question = gateway.receive();
     assert_eq!(question["method"], "elicitation/create", "{question}");
@@ -310,29 +312,6 @@ fn the_end_of_the_clients_input_withdraws_the_question() {
 }
 
 #[test]
-fn a_server_that_dies_while_its_refusal_is_asked_about_ends_the_call_with_an_error() {
-    let home = Home::new();
-    let mut gateway = session(&home, &[], &[]);
-    gateway.call(&json!(1), "tapOn", &json!({"text": "OK", "dieAfterMs": 50}));
-    let question = gateway.receive();
-    assert_eq!(question["method"], "elicitation/create", "{question}");
-    let rest = String::from_utf8(gateway.rest()).unwrap();
-    assert!(rest.contains("exit status 3"), "{rest}");
-    assert!(rest.contains("notifications/cancelled"), "{rest}");
-    assert_eq!(gateway.wait(), Some(3));
-}
-
-#[test]
-fn s35_nothing_is_left_of_a_gateway_that_is_killed_while_it_asks() {
-    let home = Home::new();
-    let mut gateway = session(&home, &[], &[]);
-    ask(&mut gateway, &json!(1));
-    let below = tree(gateway.child.id());
-    kill(gateway.child.id());
-    wait_for("the end", || below.iter().all(|process| !crate::support::alive(*process)).then_some(()));
-}
-
-#[test]
 fn s27_a_servers_question_under_an_id_of_ours_is_refused() {
     let home = Home::new();
     let mut gateway = session(&home, &[], &[]);
@@ -367,19 +346,6 @@ fn the_switch_is_read_for_each_call_and_moved_by_sighup() {
     respond(&mut gateway, &question, &accept(FIRST));
     assert_eq!(gateway.receive()["id"], 2);
     assert_eq!(gateway.outcomes(2), ["disabled", "accept"]);
-}
-
-#[test]
-fn two_gateways_in_a_row_ask_once() {
-    let home = Home::new();
-    let before = [binary(), "mcp", "--"];
-    let mut gateway =
-        Gateway::start_with(&home, &Setup { server: &[], variables: &UNHURRIED, before: &before });
-    gateway.initialize("2025-11-25", &json!({"elicitation": {}}));
-    let question = ask(&mut gateway, &json!(1));
-    respond(&mut gateway, &question, &json!({"action": "decline"}));
-    assert_eq!(gateway.line(), refusal(&[], &tap(&json!(1))));
-    assert_eq!(gateway.count("tapOn"), 1);
 }
 
 #[test]
@@ -566,10 +532,12 @@ fn the_chosen_device_has_vanished_and_one_remains_nothing_runs_on_it() {
         let home = Home::new();
         let mut gateway = if is_modern { start(&home, &[], &[]) } else { session(&home, &[], &[]) };
         let asked = if is_modern { json!(modern_ask(&mut gateway, 1)) } else { ask(&mut gateway, &json!(1)) };
-        gateway.answer(&json!("unplug"), "unplug", &json!({"deviceId": SECOND}));
         if is_modern {
+            gateway.send(&modern(9, &json!({"name": "unplug", "arguments": {"deviceId": SECOND}})));
+            assert_eq!(gateway.receive()["id"], 9);
             gateway.send(&retry(2, asked.as_str().unwrap(), &accept(SECOND)));
         } else {
+            gateway.answer(&json!("unplug"), "unplug", &json!({"deviceId": SECOND}));
             respond(&mut gateway, &asked, &accept(SECOND));
         }
         let answer = gateway.receive();

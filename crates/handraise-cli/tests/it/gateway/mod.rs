@@ -6,4 +6,12 @@ mod ending;
 mod example;
 mod frames;
 mod hostile;
+mod over_cut_streams;
+mod over_http;
+mod processes;
 mod transparency;
+mod upstream;
+
+use crate::support::Pair;
+
+const PAIR: Pair = Pair::Stdio;

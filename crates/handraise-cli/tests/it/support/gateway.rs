@@ -31,6 +31,17 @@ pub(crate) struct Setup<'a> {
     pub(crate) before: &'a [&'a str],
 }
 
+/// How the scripted server is reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Pair {
+    /// It is started, and spoken to over its stdio.
+    Stdio,
+    /// It listens, and is spoken to over HTTP.
+    Http,
+    /// The same, and its streams end after every event.
+    HttpCut,
+}
+
 impl Gateway {
     /// The scripted server behind a gateway.
     pub(crate) fn start(home: &Home, server: &[&str]) -> Self {
@@ -44,6 +55,19 @@ impl Gateway {
         command.arg("--calls").arg(&calls).arg("--record").arg(&record).args(setup.server);
         command.envs(setup.variables.iter().copied());
         Self::run(command, calls, record)
+    }
+
+    /// The scripted server, however it is reached.
+    pub(crate) fn start_over(pair: Pair, home: &Home, setup: &Setup<'_>) -> Self {
+        let arguments = match pair {
+            Pair::Stdio => return Self::start_with(home, setup),
+            Pair::Http => setup.server.to_vec(),
+            Pair::HttpCut => [setup.server, &["--cut", "1"]].concat(),
+        };
+        assert!(setup.before.is_empty(), "nothing is started before a server that listens");
+        let mut command = home.handraise(&["mcp", "--upstream", &home.server(&arguments)]);
+        command.envs(setup.variables.iter().copied());
+        Self::run(command, home.path().join("calls"), home.path().join("record"))
     }
 
     /// Any command of `handraise mcp`.

@@ -4,6 +4,8 @@ mod gateway;
 mod http;
 mod processes;
 mod relay;
+pub(crate) mod rig;
+mod servers;
 mod terminal;
 
 use std::{
@@ -13,11 +15,13 @@ use std::{
     time::Duration,
 };
 
-pub(crate) use gateway::{Gateway, Setup};
+pub(crate) use gateway::{Gateway, Pair, Setup};
 pub(crate) use http::{Answer, Events, call, request, try_call};
 pub(crate) use processes::{alive, kill, pause, resume, send, terminate, tree};
 pub(crate) use relay::{Pass, Relay};
+pub(crate) use rig::{Asked, Rig};
 use serde_json::{Value, json};
+use servers::Servers;
 use tempfile::TempDir;
 pub(crate) use terminal::Terminal;
 
@@ -26,6 +30,8 @@ pub(crate) const BOUND: Duration = Duration::from_secs(20);
 
 /// A home of its own: no test sees another's files or the developer's.
 pub(crate) struct Home {
+    /// Scripted MCP servers that listen, by their arguments.
+    servers: Servers,
     folder: TempDir,
 }
 
@@ -33,7 +39,7 @@ impl Home {
     pub(crate) fn new() -> Self {
         let folder = tempfile::Builder::new().prefix("hr").tempdir().unwrap();
         std::fs::create_dir(folder.path().join("work")).unwrap();
-        Self { folder }
+        Self { servers: Servers::default(), folder }
     }
 
     pub(crate) fn path(&self) -> &Path {

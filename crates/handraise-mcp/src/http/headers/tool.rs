@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use crate::frame::members_named;
+use crate::frame::{ServerFrame, members_named};
 use crate::http::headers::{Header, PARAM_PREFIX, encode, string};
 
 const ANNOTATION: &str = "x-mcp-header";
@@ -245,6 +245,11 @@ pub struct SeenTools {
 }
 
 impl SeenTools {
+    /// Takes note of a list of tools: the response to `tools/list`.
+    pub fn learn_response(&mut self, response: &ServerFrame<'_>) -> Vec<(String, InvalidAnnotation)> {
+        response.result().map_or_else(Vec::new, |result| self.learn(result))
+    }
+
     /// Takes note of a list of tools: the `result` of `tools/list`, as JSON text. Returns tools whose annotations are
     /// invalid, with the reason.
     pub fn learn(&mut self, result: &str) -> Vec<(String, InvalidAnnotation)> {

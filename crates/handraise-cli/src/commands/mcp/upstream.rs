@@ -1,0 +1,64 @@
+//! `handraise mcp --upstream URL`: a client on stdio in front of a server that speaks Streamable HTTP.
+
+use std::{process::ExitCode, sync::Arc};
+
+use handraise_http::upstream::{self, LinkSettings, Signal, Stdio, Target};
+use tokio::{
+    signal::unix::{SignalKind, signal},
+    sync::mpsc,
+};
+
+use crate::{Context, Exit, commands::mcp, confirm, signals};
+
+/// How many requests are under way at once; others wait.
+const CONCURRENCY: usize = 256;
+
+pub(super) fn run(context: &Context, url: &str) -> Exit {
+    let target = target(context, url)?;
+    let keyring = mcp::keyring(&context.settings)?;
+    let (confirm, spent) = confirm::confirm(&context.settings, &keyring)?;
+    let identity = target.identity().to_owned();
+    let settings = Stdio {
+        process: Arc::new(mcp::process(&context.settings, identity, keyring, confirm)?),
+        link: link(context, target),
+        reload: mcp::reload(context),
+        recorder: Box::new(mcp::Log),
+        spent,
+    };
+    crate::block_on(async {
+        upstream::run(settings, listen_for_signals()?).await?;
+        Ok(ExitCode::SUCCESS)
+    })
+}
+
+/// The server, and what every request to it carries.
+fn target(context: &Context, url: &str) -> anyhow::Result<Target> {
+    let headers = &context.settings.upstream_headers;
+    let headers = headers.iter().map(|(name, value)| (name.as_str(), value.expose()));
+    Ok(Target::new(url, headers)?)
+}
+
+fn link(context: &Context, target: Target) -> LinkSettings {
+    LinkSettings { target: Arc::new(target), max_frame: context.settings.max_frame, concurrency: CONCURRENCY }
+}
+
+/// SIGTERM and SIGINT end, SIGHUP reads the settings anew.
+fn listen_for_signals() -> anyhow::Result<mpsc::Receiver<Signal>> {
+    let (sender, receiver) = mpsc::channel(4);
+    let mut reload = signal(SignalKind::hangup())?;
+    let end = signals::shutdown()?;
+    tokio::spawn(async move {
+        tokio::pin!(end);
+        loop {
+            let signal = tokio::select! {
+                () = &mut end => Signal::End,
+                Some(()) = reload.recv() => Signal::Reload,
+            };
+            if sender.send(signal).await.is_err() || signal == Signal::End {
+                // Whoever listens ends everything.
+                return std::future::pending().await;
+            }
+        }
+    });
+    Ok(receiver)
+}

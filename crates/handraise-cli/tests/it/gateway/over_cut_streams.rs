@@ -1,0 +1,8 @@
+//! The same questions, to a server that speaks Streamable HTTP and ends every stream of a session after one event.
+
+use crate::support::Pair;
+
+pub(super) const PAIR: Pair = Pair::HttpCut;
+
+#[path = "asking.rs"]
+mod asking;

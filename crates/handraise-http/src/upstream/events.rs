@@ -1,0 +1,143 @@
+//! A stream of events: the frames on it, until it ends or its answer has come.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use handraise_mcp::{
+    frame::{
+        Id, Looks, ServerFrame,
+        overlong::{self, Overlong},
+    },
+    http::sse::{Event, Item, Reader},
+};
+use http_body_util::BodyExt as _;
+use hyper::body::Incoming;
+use tokio::time::timeout;
+
+use super::{answer, link::Context};
+
+/// How long the rest of a stream may take after its answer, so that its connection can be used again.
+const REST: Duration = Duration::from_secs(1);
+
+/// How a stream went.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// Its request has been answered.
+    Answered,
+    /// It ended before that.
+    Over,
+    /// Nobody takes frames any more.
+    Unwanted,
+}
+
+/// What is known of a stream across its connections.
+#[derive(Debug)]
+pub(crate) struct Progress {
+    reader: Reader,
+    /// The id of the last event that was complete.
+    pub(crate) last_id: Option<String>,
+    /// How long the server wants to be left alone before somebody comes back.
+    pub(crate) retry: Option<Duration>,
+    /// How many events have come.
+    pub(crate) events: u64,
+}
+
+impl Progress {
+    pub(crate) fn new(limit: usize) -> Self {
+        Self { reader: Reader::new(limit), last_id: None, retry: None, events: 0 }
+    }
+}
+
+/// Reads a stream to its end, or to the answer to `request`, which `answered` sees before anybody else.
+pub(crate) async fn read(
+    context: &Context,
+    body: Incoming,
+    progress: &mut Progress,
+    request: Option<Id<'_>>,
+    mut answered: impl FnMut(&ServerFrame<'_>),
+) -> End {
+    progress.reader = Reader::new(context.limit);
+    let mut body = body;
+    let mut items = Vec::new();
+    while let Some(Ok(frame)) = body.frame().await {
+        let Ok(piece) = frame.into_data() else { continue };
+        progress.reader.feed(&piece, &mut items);
+        let mut is_answered = false;
+        for item in items.drain(..) {
+            let frames = match item {
+                Item::Event(event) => {
+                    progress.events += 1;
+                    message(event)
+                }
+                Item::TooLong(head) => too_long(context, &head, request).into_iter().collect(),
+                Item::Retry(wait) => {
+                    progress.retry = Some(wait);
+                    Vec::new()
+                }
+            };
+            for bytes in frames {
+                is_answered |= request.is_some_and(|id| is_answer(&bytes, id, &mut answered));
+                if context.emit(bytes).await.is_err() {
+                    return End::Unwanted;
+                }
+            }
+        }
+        if is_answered {
+            tokio::spawn(async move {
+                let _ = timeout(REST, async { while let Some(Ok(_)) = body.frame().await {} }).await;
+            });
+            return End::Answered;
+        }
+        if let Some(id) = progress.reader.last_id() {
+            progress.last_id = Some(id.to_owned());
+        }
+    }
+    End::Over
+}
+
+/// Reads a stream to the answer to `request`, and nothing else of it.
+pub(crate) async fn only_answer(body: Incoming, request: Id<'_>, limit: usize) -> Option<Bytes> {
+    let mut body = body;
+    let mut reader = Reader::new(limit);
+    let mut items = Vec::new();
+    while let Some(Ok(frame)) = body.frame().await {
+        let Ok(piece) = frame.into_data() else { continue };
+        reader.feed(&piece, &mut items);
+        for item in items.drain(..) {
+            let Item::Event(event) = item else { continue };
+            let answer = message(event).into_iter().find(|bytes| is_answer(bytes, request, &mut |_| {}));
+            if answer.is_some() {
+                return answer;
+            }
+        }
+    }
+    None
+}
+
+/// The frames of an event.
+fn message(event: Event) -> Vec<Bytes> {
+    if event.is_message() { answer::frames(&event.data.into()) } else { Vec::new() }
+}
+
+/// Whether a frame answers the request; then `answered` has seen it.
+fn is_answer(bytes: &[u8], request: Id<'_>, answered: &mut impl FnMut(&ServerFrame<'_>)) -> bool {
+    let Ok(frame) = ServerFrame::read(bytes, |_| Looks::default()) else { return false };
+    let is_answer = frame.response_id().is_some_and(|id| id.is(request));
+    if is_answer {
+        answered(&frame);
+    }
+    is_answer
+}
+
+/// What takes the place of a frame that is too long: on the stream of a request, its answer.
+fn too_long(context: &Context, head: &[u8], request: Option<Id<'_>>) -> Option<Bytes> {
+    let limit = context.limit;
+    tracing::warn!(limit, "a frame of the MCP server is too long and is thrown away");
+    let request = request?;
+    match overlong::read(head) {
+        Overlong::Response(id) if Id::parse(&id).is_some_and(|id| id.is(request)) => {
+            Some(overlong::reply(request.raw(), limit).into())
+        }
+        Overlong::Response(_) | Overlong::Request(_) | Overlong::Unknown => None,
+    }
+}

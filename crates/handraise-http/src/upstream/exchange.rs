@@ -1,0 +1,360 @@
+//! One request of the client: its POST, and whatever comes back until it is answered.
+
+use std::{sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use handraise_mcp::{
+    frame::{ClientFrame, Id, Looks, RequestId, ServerFrame},
+    http::headers::{LAST_EVENT_ID, PROTOCOL_VERSION, SESSION_ID, mirrored},
+};
+use http::{
+    HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode,
+    header::{ACCEPT, CONTENT_TYPE, USER_AGENT},
+};
+use hyper::body::Incoming;
+use tokio::{
+    sync::oneshot,
+    time::{sleep, timeout},
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    answer::{self, Answer, Content},
+    dial::Outgoing,
+    events::{self, End, Progress},
+    failure::Failure,
+    link::{Context, News, Session},
+    tools,
+};
+
+/// How long a notification, an answer to the server, or the end of a session may take.
+const SHORT: Duration = Duration::from_secs(30);
+/// How long a call that was cancelled may still be answered.
+const AFTER_CANCEL: Duration = Duration::from_secs(1);
+/// How often a stream that broke is come back to without anything new.
+const MOST_TRIES: u32 = 5;
+
+/// A request on its way.
+pub(crate) struct Call {
+    pub(crate) id: RequestId,
+    pub(crate) body: Bytes,
+    pub(crate) kind: Kind,
+    pub(crate) headers: HeaderMap,
+    pub(crate) has_left: oneshot::Sender<()>,
+    /// Its answer is a list of tools.
+    pub(crate) lists_tools: bool,
+    /// The client no longer waits for the answer.
+    pub(crate) cancelled: CancellationToken,
+}
+
+/// What a request belongs to.
+pub(crate) enum Kind {
+    /// It describes itself.
+    Modern,
+    /// It opens a session, of this number.
+    Opening(u64),
+    /// It is of a session, or of a client that has opened none.
+    Legacy(Option<Arc<Session>>),
+}
+
+impl Call {
+    fn session(&self) -> Option<&Arc<Session>> {
+        if let Kind::Legacy(session) = &self.kind { session.as_ref() } else { None }
+    }
+}
+
+/// Sees a request through.
+pub(crate) async fn run(context: Arc<Context>, mut call: Call) {
+    let session = call.session().cloned();
+    let has_left = std::mem::replace(&mut call.has_left, oneshot::channel().0);
+    let lost = async {
+        match &session {
+            Some(session) => session.lost.cancelled().await,
+            None => std::future::pending().await,
+        }
+    };
+    let given_up = async {
+        call.cancelled.cancelled().await;
+        sleep(AFTER_CANCEL).await;
+    };
+    let outcome = tokio::select! {
+        outcome = attempt(&context, &call, has_left) => outcome,
+        () = lost => Err(Failure::SessionLost),
+        () = given_up => Ok(()),
+    };
+    if let Err(failure) = outcome {
+        if let (Failure::SessionLost, Some(session)) = (&failure, &session) {
+            session.lost.cancel();
+        }
+        if !call.cancelled.is_cancelled() {
+            tracing::warn!("a request to the MCP server failed: {failure}");
+            // The news first: the client may open another session at once.
+            if let Kind::Opening(_) = call.kind {
+                context.tell(News::OpeningEnded);
+            }
+            let _ = context.emit(failure.response(call.id.borrow()).into()).await;
+            return;
+        }
+    }
+    if let Kind::Opening(_) = call.kind {
+        context.tell(News::OpeningEnded);
+    }
+}
+
+async fn attempt(context: &Context, call: &Call, has_left: oneshot::Sender<()>) -> Result<(), Failure> {
+    let Ok(_slot) = context.slots.acquire().await else { return Ok(()) };
+    let id = call.id.borrow();
+    let (mut answer, mut given) = send(context, call, &call.headers, Some(has_left)).await?;
+    if let (Kind::Modern, Answer::Frames(frames)) = (&call.kind, &answer)
+        && tools::is_mismatch(frames, id)
+        && let Some(headers) = tools::learn_for(context, call).await
+    {
+        // It was refused for its headers, before anything ran.
+        (answer, given) = send(context, call, &headers, None).await?;
+    }
+    let answered = |frame: &ServerFrame<'_>| observe(context, call, frame, given.as_ref());
+    match answer {
+        Answer::Frames(frames) => {
+            for bytes in frames {
+                if let Ok(frame) = ServerFrame::read(&bytes, |_| Looks::default())
+                    && frame.response_id().is_some_and(|found| found.is(id))
+                {
+                    answered(&frame);
+                }
+                let _ = context.emit(bytes).await;
+            }
+            Ok(())
+        }
+        Answer::Stream(body) => {
+            let mut progress = Progress::new(context.limit);
+            match events::read(context, body, &mut progress, Some(id), &answered).await {
+                End::Answered | End::Unwanted => Ok(()),
+                End::Over => resume(context, call, &mut progress, id, &answered).await,
+            }
+        }
+    }
+}
+
+/// Sends the request; what comes, and the name of the session that came with it.
+async fn send(
+    context: &Context,
+    call: &Call,
+    headers: &HeaderMap,
+    has_left: Option<oneshot::Sender<()>>,
+) -> Result<(Answer, Option<HeaderValue>), Failure> {
+    let request = post(context, headers, call.body.clone(), has_left);
+    let response = context.http.request(request).await.map_err(|error| Failure::unreachable(&error))?;
+    let given = response.headers().get(SESSION_ID).cloned();
+    let in_session = call.session().is_some_and(|session| session.id.is_some());
+    let answer = answer::read(response, call.id.borrow(), in_session, context.limit).await?;
+    Ok((answer, given))
+}
+
+/// Comes back to a legacy stream that ended before its answer, where it went on from the last event.
+async fn resume(
+    context: &Context,
+    call: &Call,
+    progress: &mut Progress,
+    id: Id<'_>,
+    answered: &impl Fn(&ServerFrame<'_>),
+) -> Result<(), Failure> {
+    let Some(session) = call.session() else { return Err(Failure::BrokeOff) };
+    let mut tries = 0;
+    while tries < MOST_TRIES {
+        let Some(last) = progress.last_id.clone() else { return Err(Failure::BrokeOff) };
+        sleep(backoff(progress.retry, tries)).await;
+        let seen = progress.events;
+        tries += 1;
+        let Ok(response) = context.http.request(get(context, session, Some(&last))).await else { continue };
+        match (response.status(), answer::content(response.headers())) {
+            (status, Content::Events) if status.is_success() => {
+                let end = events::read(context, response.into_body(), progress, Some(id), answered).await;
+                if end != End::Over {
+                    return Ok(());
+                }
+                if progress.events > seen {
+                    tries = 0;
+                }
+            }
+            (StatusCode::NOT_FOUND, _) if session.id.is_some() => return Err(Failure::SessionLost),
+            (status, _) if status.is_client_error() => return Err(Failure::BrokeOff),
+            _ => {}
+        }
+    }
+    Err(Failure::BrokeOff)
+}
+
+/// How long to wait before the next try: what the server asked for, or a second, and longer every time.
+pub(crate) fn backoff(asked: Option<Duration>, tries: u32) -> Duration {
+    const LEAST: Duration = Duration::from_millis(10);
+    const MOST: Duration = Duration::from_secs(30);
+    let first = asked.unwrap_or(Duration::from_secs(1)).max(LEAST);
+    first.saturating_mul(2_u32.saturating_pow(tries)).min(MOST)
+}
+
+/// Learns from an answer what later requests need.
+fn observe(context: &Context, call: &Call, frame: &ServerFrame<'_>, given: Option<&HeaderValue>) {
+    if let Kind::Opening(number) = call.kind {
+        let version = frame.result_member("protocolVersion").and_then(version);
+        if let Some(version) = version {
+            context.tell(News::Opened(Session::new(number, given.cloned(), version)));
+        }
+    }
+    if call.lists_tools {
+        tools::learn(context, frame);
+    }
+}
+
+/// A negotiated version, which later requests carry in a header.
+fn version(json: &str) -> Option<HeaderValue> {
+    const LONGEST: usize = 64;
+    let text = json.strip_prefix('"')?.strip_suffix('"')?;
+    let fits = text.len() <= LONGEST && text.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\');
+    HeaderValue::from_str(text).ok().filter(|_| fits && !text.is_empty())
+}
+
+/// Sends what the server answers with 202: a notification, or an answer to a question of its own.
+pub(crate) async fn deliver(
+    context: Arc<Context>,
+    session: Option<Arc<Session>>,
+    headers: HeaderMap,
+    body: Bytes,
+    after: Option<oneshot::Receiver<()>>,
+) {
+    if let Some(after) = after {
+        // What it is about has to be there first.
+        let _ = timeout(SHORT, after).await;
+    }
+    let response = timeout(SHORT, context.http.request(post(&context, &headers, body, None))).await;
+    let is_delivered = match response {
+        Ok(Ok(response)) => is_taken(response, session.as_deref()).await,
+        Ok(Err(error)) => {
+            tracing::warn!("a notification does not reach the MCP server: {}", Failure::unreachable(&error));
+            false
+        }
+        Err(_) => {
+            tracing::warn!("the MCP server does not take a notification in time");
+            false
+        }
+    };
+    context.tell(News::Delivered { is_delivered });
+}
+
+async fn is_taken(response: Response<Incoming>, session: Option<&Session>) -> bool {
+    let status = response.status();
+    if status == StatusCode::NOT_FOUND
+        && let Some(session) = session.filter(|session| session.id.is_some())
+    {
+        session.lost.cancel();
+    }
+    if !status.is_success() {
+        tracing::warn!(status = status.as_u16(), "the MCP server refuses a notification");
+        return false;
+    }
+    if answer::content(response.headers()) != Content::Events {
+        // So that the connection can be used again.
+        let _ = timeout(SHORT, super::dial::collect(response.into_body(), 4096)).await;
+    }
+    true
+}
+
+/// Tells the server that a session is over.
+pub(crate) async fn end_session(context: &Context, session: &Session, patience: Duration) {
+    if session.id.is_none() || session.lost.is_cancelled() {
+        return;
+    }
+    let request = bare(context, Method::DELETE, &session.headers());
+    match timeout(patience, context.http.request(request)).await {
+        Ok(Ok(response)) => tracing::debug!(status = response.status().as_u16(), "the session is ended"),
+        Ok(Err(_)) | Err(_) => tracing::debug!("the MCP server does not hear of the session's end"),
+    }
+}
+
+/// Opens a stream of a session.
+pub(crate) fn get(context: &Context, session: &Session, last_id: Option<&str>) -> Request<Outgoing> {
+    let mut headers = session.headers();
+    headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
+    if let Some(id) = last_id.and_then(|id| HeaderValue::from_str(id).ok()) {
+        headers.insert(HeaderName::from_static(LAST_EVENT_ID), id);
+    }
+    bare(context, Method::GET, &headers)
+}
+
+pub(crate) fn post(
+    context: &Context,
+    headers: &HeaderMap,
+    body: Bytes,
+    has_left: Option<oneshot::Sender<()>>,
+) -> Request<Outgoing> {
+    let mut request = bare(context, Method::POST, headers);
+    let headers = request.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+    *request.body_mut() = Outgoing::new(body, has_left);
+    request
+}
+
+fn bare(context: &Context, method: Method, headers: &HeaderMap) -> Request<Outgoing> {
+    let mut request = Request::new(Outgoing::default());
+    *request.method_mut() = method;
+    *request.uri_mut() = context.target.uri.clone();
+    let all = request.headers_mut();
+    all.insert(USER_AGENT, HeaderValue::from_static(concat!("handraise/", env!("CARGO_PKG_VERSION"))));
+    for (name, value) in &context.target.headers {
+        all.append(name, value.clone());
+    }
+    for (name, value) in headers {
+        all.insert(name, value.clone());
+    }
+    request
+}
+
+/// The headers of a frame that describes itself.
+pub(crate) fn modern_headers(context: &Context, frame: &ClientFrame<'_>, version: &str) -> HeaderMap {
+    let tools = context.tools();
+    let tool = handraise_mcp::http::headers::name(frame).and_then(|name| tools.get(&name));
+    let mut headers = HeaderMap::new();
+    for header in mirrored(frame, version, tool) {
+        // A version that fits no header is the server's to refuse.
+        let (Ok(name), Ok(value)) = (header.name.parse::<HeaderName>(), HeaderValue::from_str(&header.value))
+        else {
+            continue;
+        };
+        headers.insert(name, value);
+    }
+    headers
+}
+
+impl Session {
+    /// The headers of what belongs to the session.
+    pub(crate) fn headers(&self) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        if let Some(id) = &self.id {
+            headers.insert(HeaderName::from_static(SESSION_ID), id.clone());
+        }
+        headers.insert(HeaderName::from_static(PROTOCOL_VERSION), self.version.clone());
+        headers
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_grow_and_end() {
+        let waits: Vec<u64> = (0..6).map(|tries| backoff(None, tries).as_secs()).collect();
+        assert_eq!(waits, [1, 2, 4, 8, 16, 30]);
+        assert_eq!(backoff(Some(Duration::ZERO), 0), Duration::from_millis(10));
+        assert_eq!(backoff(Some(Duration::from_secs(4000)), 40), Duration::from_secs(30));
+    }
+
+    #[test]
+    fn a_version_is_one_short_word() {
+        assert_eq!(version("\"2025-11-25\"").unwrap(), "2025-11-25");
+        for json in ["2025", "\"\"", "\"a b\"", "\"a\\u0062\"", "\"é\"", "null", "\"", ""] {
+            assert_eq!(version(json), None, "{json}");
+        }
+        assert_eq!(version(&format!("\"{}\"", "1".repeat(65))), None);
+    }
+}

@@ -1,0 +1,391 @@
+//! One client's way to the server: the order of its frames, its session, and which of its requests are open.
+//!
+//! Frames are taken one after the other. A request is on its way as soon as it is taken, and the next frame follows. What
+//! the server acknowledges (a notification, an answer to a question of its own) is waited for, so that it is there
+//! before what follows; so is the answer to `initialize`, because later requests belong to its session.
+
+use std::{
+    io,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use bytes::Bytes;
+use handraise_mcp::{
+    declared::modern_version,
+    frame::{ById, ClientFrame, Id},
+    http::headers::SeenTools,
+};
+use http::{HeaderMap, HeaderValue};
+use tokio::{
+    sync::{Notify, Semaphore, mpsc, oneshot},
+    task::{AbortHandle, JoinHandle},
+    time::sleep,
+};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::{
+    Target,
+    dial::{self, Http},
+    exchange::{self, Call, Kind},
+    listen,
+};
+
+/// How many frames may wait for whoever takes them.
+const MOST_ARRIVALS: usize = 32;
+/// How long what is queued at the end, and the end of the session, may take.
+const LAST: Duration = Duration::from_secs(2);
+
+/// What a link needs to know.
+#[derive(Debug, Clone)]
+pub struct LinkSettings {
+    /// The server.
+    pub target: Arc<Target>,
+    /// The longest frame, in bytes.
+    pub max_frame: usize,
+    /// How many requests may be under way at once; others wait.
+    pub concurrency: usize,
+}
+
+/// One client's way to the server.
+#[derive(Debug)]
+pub struct Link {
+    queue: mpsc::UnboundedSender<Bytes>,
+    queued: Arc<AtomicUsize>,
+    moved: Arc<Notify>,
+    /// Ends the desk in bounded time once it is dropped.
+    closing: DropGuard,
+    desk: JoinHandle<()>,
+}
+
+/// Where frames of the server come out.
+pub type Arrivals = mpsc::Receiver<Bytes>;
+
+impl Link {
+    /// A link on which nothing has been sent, and the frames that come from the server. It runs on the current runtime.
+    ///
+    /// # Errors
+    /// When connections to the server cannot be prepared, as when this machine trusts nobody.
+    pub fn new(settings: &LinkSettings) -> io::Result<(Self, Arrivals)> {
+        let http = dial::client(&settings.target)?;
+        let (out, arrivals) = mpsc::channel(MOST_ARRIVALS);
+        let (news, heard) = mpsc::unbounded_channel();
+        let (queue, frames) = mpsc::unbounded_channel();
+        let (queued, moved) = (Arc::new(AtomicUsize::new(0)), Arc::new(Notify::new()));
+        let context = Context {
+            http,
+            target: Arc::clone(&settings.target),
+            limit: settings.max_frame,
+            slots: Semaphore::new(settings.concurrency.clamp(1, Semaphore::MAX_PERMITS)),
+            out,
+            news,
+            tools: Mutex::default(),
+        };
+        let desk = Desk {
+            context: Arc::new(context),
+            queued: Arc::clone(&queued),
+            moved: Arc::clone(&moved),
+            session: None,
+            open: ById::default(),
+            serial: 0,
+            modern: None,
+            waits: false,
+            opens_stream: false,
+        };
+        let closing = CancellationToken::new();
+        let desk = tokio::spawn(desk.run(frames, heard, closing.clone()));
+        Ok((Self { queue, queued, moved, closing: closing.drop_guard(), desk }, arrivals))
+    }
+
+    /// Sends a frame of the client, after all before it. What becomes of it comes out with the arrivals.
+    pub fn send(&self, frame: Bytes) {
+        self.queued.fetch_add(frame.len(), Ordering::Relaxed);
+        // The desk goes on for as long as there is a queue.
+        let _ = self.queue.send(frame);
+    }
+
+    /// How many bytes wait to be sent.
+    pub fn queued(&self) -> usize {
+        self.queued.load(Ordering::Relaxed)
+    }
+
+    /// Completes when fewer bytes wait than before.
+    pub async fn moved(&self) {
+        self.moved.notified().await;
+    }
+
+    /// Sends what is queued, ends the session, and lets go of every open request, in bounded time.
+    pub async fn close(self) {
+        drop((self.queue, self.closing));
+        let _ = self.desk.await;
+    }
+}
+
+/// What all requests of a link share.
+pub(crate) struct Context {
+    pub(crate) http: Http,
+    pub(crate) target: Arc<Target>,
+    pub(crate) limit: usize,
+    pub(crate) slots: Semaphore,
+    out: mpsc::Sender<Bytes>,
+    news: mpsc::UnboundedSender<News>,
+    tools: Mutex<SeenTools>,
+}
+
+/// Nobody takes frames any more.
+pub(crate) struct Unwanted;
+
+impl Context {
+    /// Hands a frame of the server on.
+    pub(crate) async fn emit(&self, frame: Bytes) -> Result<(), Unwanted> {
+        self.out.send(frame).await.map_err(|_| Unwanted)
+    }
+
+    pub(crate) fn tell(&self, news: News) {
+        // The desk leaves last.
+        let _ = self.news.send(news);
+    }
+
+    pub(crate) fn tools(&self) -> MutexGuard<'_, SeenTools> {
+        self.tools.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A session that the server has opened.
+#[derive(Debug)]
+pub(crate) struct Session {
+    number: u64,
+    /// Its name, where the server gave it one.
+    pub(crate) id: Option<HeaderValue>,
+    /// The version that was negotiated.
+    pub(crate) version: HeaderValue,
+    /// The server does not know it any more.
+    pub(crate) lost: CancellationToken,
+    /// We have ended it.
+    pub(crate) over: CancellationToken,
+}
+
+impl Session {
+    pub(crate) fn new(number: u64, id: Option<HeaderValue>, version: HeaderValue) -> Arc<Self> {
+        let id = id.map(|mut id| {
+            id.set_sensitive(true);
+            id
+        });
+        Arc::new(Self { number, id, version, lost: CancellationToken::new(), over: CancellationToken::new() })
+    }
+}
+
+/// What the tasks of a link tell its desk.
+pub(crate) enum News {
+    /// `initialize` was answered.
+    Opened(Arc<Session>),
+    /// `initialize` has ended.
+    OpeningEnded,
+    /// A notification, or an answer to the server, was taken or given up.
+    Delivered {
+        /// Whether the server has it.
+        is_delivered: bool,
+    },
+    /// A request has ended.
+    Done(u64, handraise_mcp::frame::RequestId),
+}
+
+/// A request that is open.
+struct Going {
+    serial: u64,
+    task: AbortHandle,
+    /// Fires when the request has left; taken by the cancel that has to follow it.
+    has_left: Option<oneshot::Receiver<()>>,
+    cancelled: CancellationToken,
+    is_modern: bool,
+}
+
+/// Takes frames one after the other.
+struct Desk {
+    context: Arc<Context>,
+    queued: Arc<AtomicUsize>,
+    moved: Arc<Notify>,
+    session: Option<Arc<Session>>,
+    open: ById<Going>,
+    serial: u64,
+    /// The version of the last request that described itself.
+    modern: Option<String>,
+    /// What was taken last has to be with the server before the next frame is taken.
+    waits: bool,
+    /// It was `notifications/initialized`.
+    opens_stream: bool,
+}
+
+impl Desk {
+    async fn run(
+        mut self,
+        mut frames: mpsc::UnboundedReceiver<Bytes>,
+        mut heard: mpsc::UnboundedReceiver<News>,
+        closing: CancellationToken,
+    ) {
+        let too_late = async {
+            closing.cancelled().await;
+            sleep(LAST).await;
+        };
+        tokio::pin!(too_late);
+        loop {
+            tokio::select! {
+                biased;
+                Some(news) = heard.recv() => self.hear(news),
+                () = &mut too_late => break,
+                frame = frames.recv(), if !self.waits => {
+                    let Some(frame) = frame else { break };
+                    self.take(frame);
+                }
+            }
+        }
+        self.end().await;
+    }
+
+    fn hear(&mut self, news: News) {
+        match news {
+            News::Opened(session) => {
+                if session.number == self.serial
+                    && let Some(before) = self.session.replace(session)
+                {
+                    self.leave(before);
+                }
+            }
+            News::OpeningEnded => self.waits = false,
+            News::Delivered { is_delivered } => {
+                self.waits = false;
+                if std::mem::take(&mut self.opens_stream)
+                    && is_delivered
+                    && let Some(session) = &self.session
+                {
+                    tokio::spawn(listen::run(Arc::clone(&self.context), Arc::clone(session)));
+                }
+            }
+            News::Done(serial, id) => {
+                if self.open.get(id.borrow()).is_some_and(|going| going.serial == serial) {
+                    self.open.remove(id.borrow());
+                }
+            }
+        }
+    }
+
+    /// Ends a session that was followed by another one.
+    fn leave(&self, session: Arc<Session>) {
+        session.over.cancel();
+        let context = Arc::clone(&self.context);
+        tokio::spawn(async move { exchange::end_session(&context, &session, LAST).await });
+    }
+
+    fn take(&mut self, bytes: Bytes) {
+        self.queued.fetch_sub(bytes.len(), Ordering::Relaxed);
+        self.moved.notify_one();
+        let Ok(frame) = ClientFrame::read(&bytes) else {
+            // Whoever owns the link has read it before.
+            tracing::debug!("a frame for the MCP server cannot be read, and is left out");
+            return;
+        };
+        let version = modern_version(&frame);
+        match (frame.method(), frame.id()) {
+            (Some(_), Some(id)) => self.request(&frame, id, version, bytes.clone()),
+            (Some("notifications/cancelled"), None) => self.cancel(&frame, bytes.clone()),
+            _ => {
+                self.opens_stream = frame.method() == Some("notifications/initialized");
+                let headers = self.headers(&frame, version.as_deref());
+                self.deliver(headers, bytes.clone(), None);
+            }
+        }
+    }
+
+    fn request(&mut self, frame: &ClientFrame<'_>, id: Id<'_>, version: Option<String>, body: Bytes) {
+        self.serial += 1;
+        let serial = self.serial;
+        let headers;
+        let kind = match version {
+            Some(version) => {
+                headers = exchange::modern_headers(&self.context, frame, &version);
+                self.modern = Some(version);
+                Kind::Modern
+            }
+            None if frame.method() == Some("initialize") => {
+                headers = HeaderMap::new();
+                self.waits = true;
+                Kind::Opening(serial)
+            }
+            None => {
+                headers = self.session.as_ref().map(|session| session.headers()).unwrap_or_default();
+                Kind::Legacy(self.session.clone())
+            }
+        };
+        let is_modern = matches!(kind, Kind::Modern);
+        let (has_left, left) = oneshot::channel();
+        let cancelled = CancellationToken::new();
+        let owned = id.to_owned();
+        let lists_tools = frame.method() == Some("tools/list");
+        let call = Call {
+            id: owned.clone(),
+            body,
+            kind,
+            headers,
+            has_left,
+            lists_tools,
+            cancelled: cancelled.clone(),
+        };
+        let context = Arc::clone(&self.context);
+        let task = tokio::spawn(async move {
+            exchange::run(Arc::clone(&context), call).await;
+            context.tell(News::Done(serial, owned));
+        });
+        let going = Going { serial, task: task.abort_handle(), has_left: Some(left), cancelled, is_modern };
+        // Under an id that is open, the newest counts.
+        self.open.insert(id, going);
+    }
+
+    /// A modern request is cancelled by leaving its stream, a legacy one by saying so.
+    fn cancel(&mut self, frame: &ClientFrame<'_>, bytes: Bytes) {
+        let going = frame.cancelled().and_then(|id| self.open.remove(id));
+        let after = match going {
+            Some(going) if going.is_modern => {
+                going.task.abort();
+                return;
+            }
+            Some(mut going) => {
+                going.cancelled.cancel();
+                going.has_left.take()
+            }
+            // Late; a server of the modern era has no use for it.
+            None if self.session.is_none() => return,
+            None => None,
+        };
+        let headers = self.headers(frame, None);
+        self.deliver(headers, bytes, after);
+    }
+
+    fn deliver(&mut self, headers: HeaderMap, body: Bytes, after: Option<oneshot::Receiver<()>>) {
+        self.waits = true;
+        let (context, session) = (Arc::clone(&self.context), self.session.clone());
+        tokio::spawn(exchange::deliver(context, session, headers, body, after));
+    }
+
+    /// The headers of a frame that is no request.
+    fn headers(&self, frame: &ClientFrame<'_>, version: Option<&str>) -> HeaderMap {
+        match (version.or(self.modern.as_deref().filter(|_| self.session.is_none())), &self.session) {
+            (Some(version), _) => exchange::modern_headers(&self.context, frame, version),
+            (None, Some(session)) => session.headers(),
+            (None, None) => HeaderMap::new(),
+        }
+    }
+
+    /// The client has ended, and with it everything that it waits for.
+    async fn end(&mut self) {
+        for going in self.open.take() {
+            going.task.abort();
+        }
+        if let Some(session) = self.session.take() {
+            session.over.cancel();
+            exchange::end_session(&self.context, &session, LAST).await;
+        }
+    }
+}

@@ -1,0 +1,397 @@
+//! A client on stdin and stdout in front of a server at a URL: the envelope between the two, on one task.
+
+use std::{
+    fs::File,
+    io::{self, Write as _},
+    os::fd::AsFd,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+        mpsc as blocking,
+    },
+    thread,
+    time::Duration,
+};
+
+use bytes::Bytes;
+use handraise_core::Moment;
+use handraise_mcp::{
+    Now,
+    confirm::Spent,
+    envelope::{Caller, Envelope, Out, Process, Route, Spend},
+    frame::{
+        ClientFrame,
+        overlong::{self, Overlong},
+    },
+    record::Recorder,
+};
+use handraise_spent::Store;
+use handraise_transport::{
+    clock::{Clock as _, SystemClock},
+    frames::{Found, Frames},
+    ids,
+    limited::Limited,
+};
+use tokio::{
+    sync::{Notify, mpsc},
+    time::{Instant, sleep_until, timeout},
+};
+
+use super::{Arrivals, Link, LinkSettings, spender};
+
+/// How much may wait for a side that does not read before nothing more is taken from the other side.
+const MOST_BACKLOG: usize = 16 * 1024 * 1024;
+/// How long calls that are open when the client ends may take.
+const LAST_CALLS: Duration = Duration::from_secs(60);
+/// How long what is written to the client at the end may take.
+const FLUSH: Duration = Duration::from_secs(5);
+/// The same when a signal has asked for the end.
+const FLUSH_AT_ONCE: Duration = Duration::from_secs(1);
+/// How long a sleep trusts the timer, which stands still during suspend, while the clock of deadlines does not.
+const LOOK_AGAIN: Duration = Duration::from_secs(5);
+
+/// What a gateway between stdio and a URL needs to know.
+pub struct Stdio {
+    /// The envelope's settings, and the switch that `reload` moves.
+    pub process: Arc<Process>,
+    /// The server.
+    pub link: LinkSettings,
+    /// Reads anew whether handraise asks its own questions. An error is for people.
+    pub reload: Box<dyn Fn() -> Result<bool, String> + Send>,
+    /// Takes the records.
+    pub recorder: Box<dyn Recorder + Send>,
+    /// Keeps what has confirmed a call, where calls are guarded.
+    pub spent: Option<Store>,
+}
+
+/// What comes from outside of the frames.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Signal {
+    /// The end is asked for.
+    End,
+    /// The settings are to be read anew.
+    Reload,
+}
+
+/// What comes from the client.
+enum FromClient {
+    Frame(Bytes),
+    TooLong(Vec<u8>),
+}
+
+/// Runs the gateway until its client has ended, or a signal has asked for it.
+///
+/// # Errors
+/// When it cannot begin.
+pub async fn run(settings: Stdio, mut signals: mpsc::Receiver<Signal>) -> io::Result<()> {
+    let Stdio { process, link, reload, recorder, spent } = settings;
+    let max_frame = link.max_frame;
+    let envelope = Envelope::new(Arc::clone(&process), ids::random().map_err(io::Error::other)?);
+    let (link, mut arrivals) = Link::new(&link)?;
+    let mut client = read_client(max_frame)?;
+    let (spender, mut said) = spender::start(spent)?;
+    // One client, by its pipe: there is nobody else whom a state could belong to.
+    let caller = Arc::new(Caller { principal: "stdio".to_owned(), session: None });
+    let mut gateway = Gateway {
+        process,
+        envelope,
+        link,
+        caller,
+        max_frame,
+        stdout: Stdout::start()?,
+        recorder,
+        spender,
+        noise: Limited::new(SystemClock::shared()),
+        out: Vec::new(),
+    };
+    let end = gateway.until_the_end(&mut client, &mut arrivals, &mut said, &mut signals, &*reload).await;
+    gateway.end(end).await;
+    Ok(())
+}
+
+/// Why it is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// The client has ended, and has what it waited for.
+    Client,
+    /// Somebody has asked for it.
+    Signal,
+}
+
+struct Gateway {
+    process: Arc<Process>,
+    envelope: Envelope,
+    link: Link,
+    caller: Arc<Caller>,
+    max_frame: usize,
+    stdout: Stdout,
+    recorder: Box<dyn Recorder + Send>,
+    /// To the thread that asks the store of spent nonces.
+    spender: blocking::Sender<Spend>,
+    noise: Limited,
+    out: Vec<Out>,
+}
+
+impl Gateway {
+    async fn until_the_end(
+        &mut self,
+        client: &mut mpsc::Receiver<FromClient>,
+        arrivals: &mut Arrivals,
+        said: &mut mpsc::UnboundedReceiver<(u64, Spent)>,
+        signals: &mut mpsc::Receiver<Signal>,
+        reload: &(dyn Fn() -> Result<bool, String> + Send),
+    ) -> End {
+        let mut last_calls = None;
+        loop {
+            if self.stdout.is_gone() {
+                return End::Client;
+            }
+            if last_calls.is_some_and(|until| self.envelope.open_requests() == 0 || Instant::now() >= until) {
+                return End::Client;
+            }
+            let (to_client, to_server) = (self.stdout.queued(), self.link.queued());
+            let wakes = [self.alarm(), last_calls].into_iter().flatten().min();
+            tokio::select! {
+                biased;
+                signal = signals.recv() => match signal {
+                    Some(Signal::Reload) => self.reload(reload),
+                    Some(Signal::End) | None => return End::Signal,
+                },
+                frame = client.recv(), if last_calls.is_none() && to_server < MOST_BACKLOG => match frame {
+                    Some(FromClient::Frame(bytes)) => self.client_frame(&bytes),
+                    Some(FromClient::TooLong(head)) => self.client_too_long(&head),
+                    None => {
+                        self.input(|envelope, now, out| envelope.client_closed(now, out));
+                        last_calls = Some(Instant::now() + LAST_CALLS);
+                    }
+                },
+                Some((ticket, was)) = said.recv() => {
+                    self.input(|envelope, now, out| envelope.spent(ticket, was, now, out));
+                }
+                Some(bytes) = arrivals.recv(), if to_client < MOST_BACKLOG => self.upstream_frame(&bytes),
+                () = sleep_until(wakes.unwrap_or_else(Instant::now)), if wakes.is_some() => {
+                    self.input(Envelope::tick);
+                }
+                () = self.stdout.moved.notified() => {}
+                () = self.link.moved(), if to_server >= MOST_BACKLOG => {}
+            }
+        }
+    }
+
+    /// When the envelope wants to hear the time.
+    fn alarm(&self) -> Option<Instant> {
+        let wait = now().boot.until(self.envelope.next_deadline()?);
+        Some(Instant::now() + wait.min(LOOK_AGAIN))
+    }
+
+    fn client_frame(&mut self, bytes: &Bytes) {
+        match ClientFrame::read(bytes) {
+            Ok(frame) => {
+                let route = self.envelope.client_frame(&frame, &self.caller, now(), &mut self.out);
+                self.carry_out();
+                if route == Route::Forward {
+                    self.link.send(bytes.clone());
+                }
+            }
+            Err(malformed) => {
+                tracing::warn!(problem = %malformed.problem, "a frame of the client is refused (S3)");
+                self.input(|envelope, now, out| envelope.client_malformed(&malformed, now, out));
+            }
+        }
+    }
+
+    fn client_too_long(&mut self, head: &[u8]) {
+        let limit = self.max_frame;
+        tracing::warn!(limit, "a frame of the client is too long and is thrown away");
+        match overlong::read(head) {
+            Overlong::Request(id) => self.stdout.write(overlong::reply(&id, limit).into()),
+            Overlong::Response(id) => {
+                // To a question of ours, it is an answer that cannot be read.
+                let unreadable = overlong::without_answer(&id);
+                let Ok(frame) = ClientFrame::read(&unreadable) else { return };
+                let route = self.envelope.client_frame(&frame, &self.caller, now(), &mut self.out);
+                self.carry_out();
+                if route == Route::Forward {
+                    // The server asked; it hears that no answer will come.
+                    self.link.send(overlong::reply(&id, limit).into());
+                }
+            }
+            Overlong::Unknown => {}
+        }
+    }
+
+    fn upstream_frame(&mut self, bytes: &Bytes) {
+        let Ok(frame) = self.process.read_server_frame(bytes) else {
+            if let Some(left_out) = self.noise.admit() {
+                tracing::warn!(left_out, "the MCP server sent an event that is no frame; it is left out");
+            }
+            return;
+        };
+        let route = self.envelope.upstream_frame(&frame, now(), &mut self.out);
+        self.carry_out();
+        if route == Route::Forward {
+            self.stdout.write(bytes.clone());
+        }
+    }
+
+    fn input(&mut self, act: impl FnOnce(&mut Envelope, Now, &mut Vec<Out>)) {
+        act(&mut self.envelope, now(), &mut self.out);
+        self.carry_out();
+    }
+
+    /// Carries out what the envelope has said.
+    fn carry_out(&mut self) {
+        for out in self.out.drain(..) {
+            match out {
+                Out::ToClient { frame, .. } => self.stdout.write(frame.into()),
+                Out::ToUpstream(frame) => self.link.send(frame.into()),
+                Out::Record(record) => self.recorder.record(&record),
+                // Without the thread nothing is said, and nothing runs: the envelope waits for so long only.
+                Out::Spend(spend) => drop(self.spender.send(spend)),
+            }
+        }
+    }
+
+    fn reload(&self, reload: &(dyn Fn() -> Result<bool, String> + Send)) {
+        match reload() {
+            Ok(is_on) => {
+                self.process.set_elicitation(is_on);
+                tracing::info!(
+                    elicitation = if is_on { "on" } else { "off" },
+                    "the settings were read again"
+                );
+            }
+            Err(error) => tracing::error!("the settings stay as they are: {error}"),
+        }
+    }
+
+    /// Answers what is open, lets the client read it, and ends the session.
+    async fn end(mut self, end: End) {
+        if end == End::Signal {
+            tracing::info!("ending in order; the same signal again ends at once");
+            self.input(|envelope, now, out| envelope.client_closed(now, out));
+        }
+        self.input(|envelope, now, out| envelope.upstream_ended("handraise has ended", now, out));
+        let flush = async {
+            while self.stdout.queued() > 0 && !self.stdout.is_gone() {
+                self.stdout.moved.notified().await;
+            }
+        };
+        let patience = if end == End::Signal { FLUSH_AT_ONCE } else { FLUSH };
+        let _ = timeout(patience, flush).await;
+        self.link.close().await;
+    }
+}
+
+/// Our stdout, by a thread of its own: a client that does not read keeps nobody else.
+struct Stdout {
+    queue: blocking::Sender<Bytes>,
+    moved: Arc<Notify>,
+    queued: Arc<AtomicUsize>,
+    is_gone: Arc<AtomicBool>,
+}
+
+impl Stdout {
+    fn start() -> io::Result<Self> {
+        let mut stdout = own(io::stdout())?;
+        let (queue, frames) = blocking::channel::<Bytes>();
+        let moved = Arc::new(Notify::new());
+        let (queued, is_gone) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
+        let shared = (Arc::clone(&moved), Arc::clone(&queued), Arc::clone(&is_gone));
+        let write = move || {
+            let (moved, queued, is_gone) = shared;
+            for frame in frames {
+                if stdout.write_all(&line(&frame)).is_err() {
+                    is_gone.store(true, Ordering::Relaxed);
+                }
+                queued.fetch_sub(frame.len(), Ordering::Relaxed);
+                moved.notify_one();
+            }
+        };
+        thread::Builder::new().name("stdout".to_owned()).spawn(write)?;
+        Ok(Self { queue, moved, queued, is_gone })
+    }
+
+    fn write(&self, frame: Bytes) {
+        self.queued.fetch_add(frame.len(), Ordering::Relaxed);
+        // The thread lives as long as this end of the queue.
+        let _ = self.queue.send(frame);
+    }
+
+    fn queued(&self) -> usize {
+        self.queued.load(Ordering::Relaxed)
+    }
+
+    fn is_gone(&self) -> bool {
+        self.is_gone.load(Ordering::Relaxed)
+    }
+}
+
+/// A frame as one line. What ends a line can stand between the tokens of JSON only, and is a space there.
+fn line(frame: &[u8]) -> Vec<u8> {
+    let frame = frame.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(frame);
+    let mut line = Vec::with_capacity(frame.len() + 1);
+    line.extend_from_slice(frame);
+    if memchr::memchr2(b'\r', b'\n', frame).is_some() {
+        for byte in &mut line {
+            if matches!(byte, b'\r' | b'\n') {
+                *byte = b' ';
+            }
+        }
+    }
+    line.push(b'\n');
+    line
+}
+
+/// Our stdin, by a thread of its own. The channel ends with it.
+fn read_client(max_frame: usize) -> io::Result<mpsc::Receiver<FromClient>> {
+    /// How many frames are read ahead.
+    const AHEAD: usize = 8;
+    let stdin = own(io::stdin())?;
+    let (sender, receiver) = mpsc::channel(AHEAD);
+    let read = move || {
+        let mut frames = Frames::new(stdin, max_frame);
+        loop {
+            // What fails cannot be read on: that is the end.
+            let more = frames.fill().unwrap_or(false);
+            while let Some(found) = frames.next() {
+                let found = match found {
+                    Found::Frame(place) => {
+                        FromClient::Frame(Bytes::copy_from_slice(frames.bytes(place.frame)))
+                    }
+                    Found::TooLong(head) => FromClient::TooLong(head),
+                };
+                if sender.blocking_send(found).is_err() {
+                    return;
+                }
+            }
+            if !more {
+                return;
+            }
+        }
+    };
+    thread::Builder::new().name("stdin".to_owned()).spawn(read)?;
+    Ok(receiver)
+}
+
+/// Our own copy of a standard stream, without its buffer.
+fn own(stream: impl AsFd) -> io::Result<File> {
+    stream.as_fd().try_clone_to_owned().map(File::from)
+}
+
+/// Both clocks.
+pub(super) fn now() -> Now {
+    let wall = SystemClock.wall().as_millisecond();
+    Now { boot: Moment::from_millis(SystemClock.boot_millis()), wall_ms: u64::try_from(wall).unwrap_or(0) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_frame_is_one_line_however_it_was_written() {
+        assert_eq!(line(b"{\"a\":\"\\n\"}"), b"{\"a\":\"\\n\"}\n");
+        assert_eq!(line(b"\xEF\xBB\xBF{\r\n \"a\":1\n}"), b"{   \"a\":1 }\n");
+    }
+}
