@@ -264,10 +264,9 @@ pub(crate) async fn end_session(context: &Context, session: &Session, patience: 
         return;
     }
     let request = bare(context, Method::DELETE, &session.headers());
-    match timeout(patience, context.http.request(request)).await {
-        Ok(Ok(response)) => tracing::debug!(status = response.status().as_u16(), "the session is ended"),
-        Ok(Err(_)) | Err(_) => tracing::debug!("the MCP server does not hear of the session's end"),
-    }
+    let told = timeout(patience, context.http.request(request)).await;
+    let status = told.ok().and_then(Result::ok).map(|response| response.status().as_u16());
+    tracing::debug!(status, "the session is ended");
 }
 
 /// Opens a stream of a session.

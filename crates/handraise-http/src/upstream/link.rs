@@ -238,7 +238,7 @@ impl Desk {
                 () = &mut too_late => break,
                 frame = frames.recv(), if !self.waits => {
                     let Some(frame) = frame else { break };
-                    self.take(frame);
+                    self.take(&frame);
                 }
             }
         }
@@ -279,10 +279,10 @@ impl Desk {
         tokio::spawn(async move { exchange::end_session(&context, &session, LAST).await });
     }
 
-    fn take(&mut self, bytes: Bytes) {
+    fn take(&mut self, bytes: &Bytes) {
         self.queued.fetch_sub(bytes.len(), Ordering::Relaxed);
         self.moved.notify_one();
-        let Ok(frame) = ClientFrame::read(&bytes) else {
+        let Ok(frame) = ClientFrame::read(bytes) else {
             // Whoever owns the link has read it before.
             tracing::debug!("a frame for the MCP server cannot be read, and is left out");
             return;

@@ -161,7 +161,7 @@ impl Gateway {
                     Some(FromClient::Frame(bytes)) => self.client_frame(&bytes),
                     Some(FromClient::TooLong(head)) => self.client_too_long(&head),
                     None => {
-                        self.input(|envelope, now, out| envelope.client_closed(now, out));
+                        self.input(Envelope::client_closed);
                         last_calls = Some(Instant::now() + LAST_CALLS);
                     }
                 },
@@ -269,7 +269,7 @@ impl Gateway {
     async fn end(mut self, end: End) {
         if end == End::Signal {
             tracing::info!("ending in order; the same signal again ends at once");
-            self.input(|envelope, now, out| envelope.client_closed(now, out));
+            self.input(Envelope::client_closed);
         }
         self.input(|envelope, now, out| envelope.upstream_ended("handraise has ended", now, out));
         let flush = async {

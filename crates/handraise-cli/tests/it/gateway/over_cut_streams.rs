@@ -4,5 +4,6 @@ use crate::support::Pair;
 
 pub(super) const PAIR: Pair = Pair::HttpCut;
 
+#[expect(clippy::duplicate_mod, reason = "one table of tests, for each way to the server")]
 #[path = "asking.rs"]
 mod asking;

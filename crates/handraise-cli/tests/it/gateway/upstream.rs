@@ -164,28 +164,25 @@ fn every_frame_comes_out_as_it_went_in() {
     let arrived = AtomicUsize::new(0);
     let rig = Rig::start(move |asked, stream| {
         let frame = asked.json();
-        match asked.method.as_str() {
-            "GET" => {
-                begin_events(stream);
-                while arrived.load(Ordering::SeqCst) < FROM_CLIENT.len() {
-                    std::thread::yield_now();
-                }
-                for frame in FROM_SERVER {
-                    write(stream, format!("event: message\ndata: {frame}\n\n").as_bytes());
-                }
-                let _ = std::io::Read::read(stream, &mut [0]);
+        if asked.method == "GET" {
+            begin_events(stream);
+            while arrived.load(Ordering::SeqCst) < FROM_CLIENT.len() {
+                std::thread::yield_now();
             }
-            _ => {
-                arrived.fetch_add(1, Ordering::SeqCst);
-                if frame["method"] != "initialize" {
-                    return respond(stream, 202, "", "");
-                }
-                // A version of both eras: states of the server's own go through.
-                let result = json!({"protocolVersion": "2026-07-28", "serverInfo": {"name": "rig"}});
-                let body = json!({"jsonrpc": "2.0", "id": frame["id"], "result": result});
-                respond(stream, 200, &format!("{JSON}Mcp-Session-Id: s\r\n"), &body.to_string());
+            for frame in FROM_SERVER {
+                write(stream, format!("event: message\ndata: {frame}\n\n").as_bytes());
             }
+            let _ = std::io::Read::read(stream, &mut [0]);
+            return;
         }
+        arrived.fetch_add(1, Ordering::SeqCst);
+        if frame["method"] != "initialize" {
+            return respond(stream, 202, "", "");
+        }
+        // A version of both eras: states of the server's own go through.
+        let result = json!({"protocolVersion": "2026-07-28", "serverInfo": {"name": "rig"}});
+        let body = json!({"jsonrpc": "2.0", "id": frame["id"], "result": result});
+        respond(stream, 200, &format!("{JSON}Mcp-Session-Id: s\r\n"), &body.to_string());
     });
     let home = Home::new();
     let mut gateway = in_front_of(&home, &rig.url);

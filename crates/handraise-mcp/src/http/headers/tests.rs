@@ -1,3 +1,5 @@
+//! Headers of requests: what is mirrored, what is compared.
+
 use super::*;
 use crate::declared::modern_version;
 

@@ -1,3 +1,5 @@
+//! Streams of events, read in whatever pieces.
+
 use std::time::Duration;
 
 use proptest::prelude::*;
