@@ -113,6 +113,7 @@ pub async fn serve(
     app.tasks.spawn(publish::drain_outbox(Arc::clone(&app)));
     app.tasks.spawn(publish::tell_sessions(Arc::clone(&app)));
     app.tasks.spawn(sweep::run(Arc::clone(&app)));
+    app.tasks.spawn(sweep::checkpoint(Arc::clone(&app)));
     app.tasks.spawn(sweep::expire_tokens(Arc::clone(&app)));
     tracing::info!(inbox.url = url, inbox.socket = %socket.display(), page.built = page::is_built(), "the inbox is up");
     ready(Ready { url, address, socket: socket.clone(), sign_in_secret });

@@ -54,6 +54,21 @@ pub(crate) async fn expire_tokens(app: App) {
     }
 }
 
+/// Tidies up behind whoever writes, so that they need not do it themselves.
+pub(crate) async fn checkpoint(app: App) {
+    let mut ticks = tokio::time::interval(Duration::from_millis(250));
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            () = app.shutdown.cancelled() => return,
+            _ = ticks.tick() => {}
+        }
+        if let Err(error) = app.store.checkpoint().await {
+            tracing::error!(%error, "the database's log could not be moved into its file");
+        }
+    }
+}
+
 async fn prune(app: &Inbox, now: Now) -> Result<(), StoreError> {
     app.store.forget_expired_tokens(now).await?;
     while app.store.prune(now, Retention::default()).await? {
@@ -69,7 +84,6 @@ async fn prune(app: &Inbox, now: Now) -> Result<(), StoreError> {
 async fn sweep(app: &Inbox) -> Result<(), StoreError> {
     let now = app.now();
     let timing = app.settings.timing;
-    app.store.checkpoint().await?;
     for (ask, instance) in app.store.overdue(earlier(now, timing.deadline_grace), AT_ONCE).await? {
         // Its deadline passed and its holder, which alone knows what became of it, says nothing: it is gone, or
         // hangs. Nobody answered here; what the asking side was sent is not known.

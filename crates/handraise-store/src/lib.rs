@@ -129,7 +129,7 @@ impl Store {
         })
     }
 
-    /// Tidies up behind the writer. To be called every few seconds.
+    /// Tidies up behind the writer, if there is much to do. To be called a few times a second.
     ///
     /// # Errors
     /// When the database fails.

@@ -35,9 +35,12 @@ pub const DATABASE_FILE: &str = "handraise.db";
 /// How long a statement waits for another program that has the file locked, such as a backup.
 const BUSY: Duration = Duration::from_secs(5);
 
-/// Pages of the log at which the writer itself moves them into the database file, which costs it a few syncs. Far
-/// above what the sweep leaves behind, so that no answer waits for that.
+/// Pages of the log at which the writer itself moves them into the database file, which is what bounds the log. Far above
+/// [`WORTH_MOVING`], so that most of them are moved already and nobody waits long for that.
 const CHECKPOINT_PAGES: &str = "16384";
+/// Pages of the log that are worth being moved beside the writer. Fewer stay: after each move the log begins anew, and
+/// the first who writes then waits for a sync.
+const WORTH_MOVING: i64 = 4_096;
 
 /// A SQLite file: one connection that writes, a few that read what it committed.
 #[derive(Debug, Clone)]
@@ -106,9 +109,15 @@ impl Sqlite {
         self.readers.take().await
     }
 
-    /// Moves the write-ahead log into the database file, beside the writer and without holding it up.
+    /// Moves the write-ahead log into the database file when it has become long, beside the writer and without holding
+    /// it up.
     pub(crate) async fn checkpoint(&self) -> Result<(), sqlx::Error> {
-        sqlx::query("PRAGMA wal_checkpoint(PASSIVE)").execute(&mut *self.reader().await?).await?;
+        let mut reader = self.reader().await?;
+        let (_, logged, moved): (i64, i64, i64) =
+            sqlx::query_as("PRAGMA wal_checkpoint(NOOP)").fetch_one(&mut *reader).await?;
+        if logged - moved >= WORTH_MOVING {
+            sqlx::query("PRAGMA wal_checkpoint(PASSIVE)").execute(&mut *reader).await?;
+        }
         Ok(())
     }
 

@@ -2,7 +2,8 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 
-use handraise_store::{DATABASE_FILE, Fault, Store, StoreError};
+use handraise_api::words::HolderKind;
+use handraise_store::{Announcement, Bounds, DATABASE_FILE, Fault, Store, StoreError};
 use sqlx::{Connection as _, SqliteConnection};
 
 use crate::support::{announce, ask, at, instance, rig};
@@ -120,17 +121,40 @@ async fn a_session_that_nobody_claimed_ends_with_the_run_that_started_it() {
     assert_eq!(session.state, handraise_api::session::SessionState::Ended);
 }
 
+/// Opens asks of a megabyte each.
+async fn announce_large(store: &Store, count: usize) {
+    let mut ask = ask("", None);
+    ask.content.message = "x".repeat(1_000_000);
+    for n in 0..count {
+        ask.id = format!("large{n}");
+        let (kind, holder_token) = (HolderKind::Agent, "laptop");
+        let new = Announcement { instance: "i", kind, holder_token, ask: &ask, digest: "d" };
+        store.announce(at(0), &new, &Bounds::NONE).await.unwrap();
+    }
+}
+
 #[tokio::test]
-async fn a_checkpoint_moves_the_log_into_the_file() {
+async fn a_long_log_is_moved_into_the_file_and_a_short_one_is_left() {
     let rig = rig().await;
     instance(&rig.store, "i").await;
-    for n in 0..50 {
-        announce(&rig.store, at(0), "i", &ask(&format!("a{n}"), None)).await;
-    }
     let size = || rig.dir.path().join(DATABASE_FILE).metadata().unwrap().len();
     let before = size();
+    announce(&rig.store, at(0), "i", &ask("small", None)).await;
     rig.store.checkpoint().await.unwrap();
-    assert!(size() > before);
+    assert_eq!(size(), before, "after each move somebody waits for a sync");
+    announce_large(&rig.store, 20).await;
+    assert_eq!(size(), before, "whoever writes does not do it");
+    rig.store.checkpoint().await.unwrap();
+    assert!(size() > before + 20_000_000);
+}
+
+#[tokio::test]
+async fn the_log_is_bounded_also_when_nobody_tidies_up() {
+    let rig = rig().await;
+    instance(&rig.store, "i").await;
+    announce_large(&rig.store, 75).await;
+    let log = rig.dir.path().join(format!("{DATABASE_FILE}-wal")).metadata().unwrap().len();
+    assert!(log < 72 * 1024 * 1024, "{log} bytes");
 }
 
 #[tokio::test]
