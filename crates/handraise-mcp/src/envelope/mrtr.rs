@@ -124,8 +124,9 @@ impl Envelope {
         };
         let requests = input_requests(&subject.ambiguity, &subject.visible_tool());
         let result = format!(
-            "{{\"resultType\":\"input_required\",\"inputRequests\":{requests},\"requestState\":{}}}",
-            quoted(&state)
+            "{{\"resultType\":\"input_required\",\"inputRequests\":{requests},\"requestState\":{}{}}}",
+            quoted(&state),
+            server_info(result)
         );
         out.push(subject.record(Rail::Form, Outcome::Asked, Provenance::System, None, None));
         out.push(Out::ToClient { for_call: Some(id.to_owned()), frame: reply::result(id.raw(), &result) });
@@ -401,6 +402,14 @@ pub(super) fn bound(caller: &Caller) -> Bound<'_> {
 pub(super) fn string(json: &str) -> Option<String> {
     let text = Scanner::new(json.as_bytes()).string().ok().map(Quoted::text)?;
     Some(text.into_owned())
+}
+
+/// The `_meta` of a result of ours, as a further member: it names the server as the server's own result does, because to
+/// the client we are that server. One that does not name itself stays without.
+fn server_info(result: &str) -> String {
+    const KEY: &str = "io.modelcontextprotocol/serverInfo";
+    let info = member_named(result, "_meta").and_then(|meta| member_named(meta, KEY));
+    info.map_or_else(String::new, |info| format!(",\"_meta\":{{{}:{info}}}", quoted(KEY)))
 }
 
 /// The refusal, byte for byte, as the answer to the retry.

@@ -296,6 +296,24 @@ fn s4_arguments_that_cannot_be_bound_are_not_asked_about() {
 }
 
 #[test]
+fn a_question_names_the_server_as_its_refusal_does() {
+    let info = r#"{"name":"s", "version":"1.0"}"#;
+    let named =
+        format!(r#"{{"_meta":{{"x":1,"io.modelcontextprotocol/serverInfo":{info}}},{}"#, &REFUSAL[1..]);
+    for (refusal, meta) in [
+        (named.as_str(), json!({"io.modelcontextprotocol/serverInfo": {"name": "s", "version": "1.0"}})),
+        (REFUSAL, json!(null)),
+    ] {
+        let mut world = World::new(config());
+        world.client_sends(&modern_call("1", "", &json!({})));
+        world.upstream_sends(&response("1", refusal));
+        let question = value(&world.client_got());
+        assert_eq!(question["result"]["resultType"], "input_required", "{question}");
+        assert_eq!(question["result"]["_meta"], meta, "{question}");
+    }
+}
+
+#[test]
 fn the_upstreams_state_is_carried_and_restored() {
     let mut world = World::new(config());
     world.client_sends(&modern_call("1", "", &json!({})));
