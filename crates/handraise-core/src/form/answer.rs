@@ -175,8 +175,12 @@ impl Check<'_> {
             return;
         }
         let keeps = text.is_none() || self.question.companion == Some(Companion::Adds);
+        let is_among = text.is_some() && self.field.text == TextTo::Among;
+        if is_among {
+            self.count(picks + 1, errors);
+        }
         if let Some(value) = value.filter(|_| keeps) {
-            if self.question.kind == Kind::Multi {
+            if self.question.kind == Kind::Multi && !is_among {
                 self.count(picks, errors);
             }
             content.insert(self.question.id.clone(), value);
@@ -288,14 +292,25 @@ impl Check<'_> {
     /// Checks free text and puts it where it belongs.
     fn text(&self, text: &str, content: &mut Content, errors: &mut Vec<AnswerError>) {
         let key = match &self.field.text {
-            TextTo::Own => &self.question.id,
+            TextTo::Own | TextTo::Among => &self.question.id,
             TextTo::Companion(key) => key,
             TextTo::Nowhere => return,
         };
         let before = errors.len();
         self.text_rules(text, errors);
-        if errors.len() == before {
-            content.insert(key.clone(), Value::from(text));
+        if errors.len() > before {
+            return;
+        }
+        match content.get_mut(key) {
+            // Words that are a picked value say nothing more.
+            Some(Value::Array(values)) if values.iter().any(|value| value == text) => {}
+            Some(Value::Array(values)) => values.push(Value::from(text)),
+            _ if self.field.text == TextTo::Among => {
+                content.insert(key.clone(), Value::Array(vec![Value::from(text)]));
+            }
+            _ => {
+                content.insert(key.clone(), Value::from(text));
+            }
         }
     }
 

@@ -12,7 +12,7 @@ use super::refusal::{Ignored, IgnoredPart, Refusal, shorten};
 use super::secret::looks_secret;
 use super::{Field, Form, FormRequest, Mapped, TextTo, number};
 use crate::ask::{Constraints, Question};
-use crate::words::Kind;
+use crate::words::{Companion, Kind};
 
 /// Turns a requested schema into questions (form.md, "Mapping").
 ///
@@ -170,7 +170,12 @@ impl<'a> Mapping<'a> {
             self.ignore(companion, IgnoredPart::StrayCompanion);
         }
         let companion = companion.filter(|_| !numeric);
-        let typed = kind == Kind::Text || companion.is_some();
+        // Numbers as choices are numbers on the wire, where words have no place.
+        let own_words = self.profile.own_words
+            && companion.is_none()
+            && consts.is_none()
+            && matches!(kind, Kind::Single | Kind::Multi);
+        let typed = kind == Kind::Text || companion.is_some() || own_words;
         if let Some(companion) = companion {
             let of_text = companion.text_constraints();
             constraints = Constraints {
@@ -192,8 +197,15 @@ impl<'a> Mapping<'a> {
         }
         let text = match companion {
             Some(companion) => TextTo::Companion(companion.key.to_owned()),
-            None if kind == Kind::Text => TextTo::Own,
+            None if own_words && kind == Kind::Multi => TextTo::Among,
+            None if own_words || kind == Kind::Text => TextTo::Own,
             None => TextTo::Nowhere,
+        };
+        let beside = match (companion, own_words, kind) {
+            (Some(_), ..) => Some(self.profile.companion),
+            (None, true, Kind::Multi) => Some(Companion::Adds),
+            (None, true, _) => Some(Companion::Replaces),
+            (None, false, _) => None,
         };
         let question = Question {
             id: property.key.to_owned(),
@@ -203,7 +215,7 @@ impl<'a> Mapping<'a> {
             required,
             default,
             allows_text: typed,
-            companion: companion.map(|_| self.profile.companion),
+            companion: beside,
             secret,
             choices: listed,
             constraints,

@@ -82,6 +82,8 @@ struct Field {
 enum TextTo {
     /// The question's own.
     Own,
+    /// The question's own, as one of its values.
+    Among,
     /// Its companion's.
     Companion(String),
     /// None: text is dropped.

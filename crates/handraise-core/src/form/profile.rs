@@ -50,6 +50,9 @@ pub struct FormProfile {
     pub order: Order,
     /// What the agent does with a companion's text beside a selection.
     pub companion: Companion,
+    /// Whether a question with choices and without a companion takes words at its own key: instead of a pick, or among
+    /// several.
+    pub own_words: bool,
     /// How companions are recognised; the first match wins.
     pub markers: &'static [CompanionMarker],
     /// Which of a property's words is the question.
@@ -73,6 +76,7 @@ impl FormProfile {
         Self {
             order: Order::Series,
             companion: Companion::Replaces,
+            own_words: false,
             markers: &[Self::CUSTOM_ANSWER],
             prompt: PromptRule::DescriptionAsks,
             secrets: &[],
