@@ -34,8 +34,8 @@ use crate::{Context, Exit, config_file, confirm, output};
 ///
 /// What a server at a URL wants to see with every request, such as a token, goes into the config file: [upstream] headers.
 ///
-/// With --listen it serves Streamable HTTP at /mcp instead of stdio: one server process for each session of clients up to
-/// 2025-11-25, and one for each caller of 2026-07-28. Callers are the [[caller]]s of the config file; without any,
+/// With --listen it serves Streamable HTTP at /mcp instead of stdio: one server process (with --upstream, one session) for
+/// each session of clients up to 2025-11-25, and one for each caller of 2026-07-28. Callers are the [[caller]]s of the config file; without any,
 /// everybody on this machine. It then runs until SIGINT or SIGTERM.
 ///
 /// SIGHUP reads the setting `elicitation` again: `off` lets refusals through.
@@ -65,13 +65,13 @@ pub(crate) struct Arguments {
     )]
     pub(crate) command: Vec<OsString>,
     /// The URL of a server that speaks Streamable HTTP: https://, or http:// to this machine
-    #[arg(long, value_name = "URL", conflicts_with = "listen")]
+    #[arg(long, value_name = "URL")]
     pub(crate) upstream: Option<String>,
 }
 
 pub(crate) fn run(context: &Context, arguments: &Arguments) -> Exit {
     match (arguments.listen, &arguments.upstream) {
-        (Some(address), _) => return listen::run(context, address, &arguments.command),
+        (Some(address), url) => return listen::run(context, address, url.as_deref(), &arguments.command),
         (None, Some(url)) => return upstream::run(context, url),
         (None, None) => {}
     }

@@ -1,4 +1,5 @@
-//! The side that listens: Streamable HTTP in front of MCP servers that speak stdio (mcp.md §1, §4, §5; S6, S10, S37).
+//! The side that listens: Streamable HTTP in front of MCP servers that speak stdio, or Streamable HTTP themselves (mcp.md
+//! §1, §4, §5; S6, S10, S37).
 //!
 //! # One endpoint, two eras
 //!
@@ -17,6 +18,9 @@
 //!                                                           │ envelope        │
 //!   body ◀── events ◀── outlet ◀── session or shared desk ◀─┴──── lines ◀─────┘
 //! ```
+//!
+//! In front of a server at a URL, a link has a way to it ([`crate::upstream`]) in place of a process: a session of its own
+//! for each legacy session, and none for modern requests.
 //!
 //! A [`link`] is one server process, one envelope, and the streams of those whom it serves, under one lock: a legacy
 //! session, or the modern requests of one principal. There is no other way from a client to a server, so that no server
@@ -53,6 +57,7 @@ mod net;
 mod outlet;
 mod pieces;
 mod post;
+mod remote;
 mod replay;
 mod reply;
 mod service;
@@ -100,6 +105,8 @@ use reply::Refusal;
 use spender::Spender;
 use stdin::Stdin;
 
+use crate::upstream::Server;
+
 pub use callers::Caller;
 pub use settings::{Caps, FrontError, FrontSettings, Reload, TlsFiles};
 
@@ -109,6 +116,7 @@ const LAST_MOMENTS: Duration = Duration::from_millis(1800);
 /// What all connections share.
 struct Front {
     process: Arc<Process>,
+    upstream: Option<Arc<Server>>,
     command: Vec<OsString>,
     environment: Vec<(OsString, OsString)>,
     supervisor: Supervisor,
@@ -184,6 +192,7 @@ impl Front {
         let FrontSettings { process, caps, callers, recorder, reload, spent, .. } = settings;
         let front = Self {
             process,
+            upstream: settings.upstream,
             command: settings.command,
             environment: settings.environment,
             supervisor: settings.supervisor,
@@ -305,11 +314,16 @@ impl Front {
         desk: Desk,
         budget: Arc<Budget>,
     ) -> Result<Arc<Link>, Refusal> {
+        let random = || ids::random().map_err(|error| start_failed(&error));
+        if let Some(server) = &self.upstream {
+            let envelope = Envelope::new(Arc::clone(&self.process), random()?);
+            return Ok(remote::start(self, server, Arc::clone(principal), envelope, desk, budget));
+        }
         let Some(place) = ChildPlace::take(self) else {
             self.metrics.count(Count::Children);
             return Err(Refusal::Children);
         };
-        let seed = ids::random().map_err(|error| start_failed(&error))?;
+        let seed = random()?;
         let mut started = child::start(self).map_err(|error| start_failed(&error))?;
         let envelope = Envelope::new(Arc::clone(&self.process), seed);
         let stdin = Stdin::new(started.take_stdin().ok_or(Refusal::Start)?);

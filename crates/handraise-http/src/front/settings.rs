@@ -7,6 +7,7 @@ use handraise_spent::Store;
 use handraise_transport::spawn::Supervisor;
 
 use super::callers::Caller;
+use crate::upstream::Server;
 
 /// Reads anew whether handraise asks its own questions. An error is for people.
 pub type Reload = Box<dyn Fn() -> Result<bool, String> + Send>;
@@ -25,6 +26,8 @@ pub struct FrontSettings {
     pub allowed_origins: Vec<String>,
     /// Who may call. Nobody named: everybody on loopback is one principal.
     pub callers: Vec<Caller>,
+    /// The server at a URL, in place of a program.
+    pub upstream: Option<Arc<Server>>,
     /// The server's program and its arguments.
     pub command: Vec<OsString>,
     /// All of the server's environment.

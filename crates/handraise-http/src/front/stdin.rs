@@ -10,10 +10,13 @@ use bytes::{Buf as _, Bytes};
 use tokio::net::unix::pipe;
 
 use super::budget::Charge;
+use crate::upstream;
 
 /// A server's stdin. It is used under the lock of its link, so that frames go out in the order of the decisions.
 #[derive(Debug)]
 pub(crate) struct Stdin {
+    /// The way to a server at a URL, which has no pipe.
+    remote: Option<upstream::Link>,
     pipe: Option<Arc<pipe::Sender>>,
     queue: VecDeque<(Bytes, Option<Charge>)>,
     /// Somebody waits for room, and writes what is queued.
@@ -32,11 +35,20 @@ pub(crate) enum Next {
 
 impl Stdin {
     pub(crate) fn new(pipe: pipe::Sender) -> Self {
-        Self { pipe: Some(Arc::new(pipe)), queue: VecDeque::new(), is_served: false }
+        Self { remote: None, pipe: Some(Arc::new(pipe)), queue: VecDeque::new(), is_served: false }
+    }
+
+    /// The way to a server at a URL.
+    pub(crate) fn remote(way: upstream::Link) -> Self {
+        Self { remote: Some(way), pipe: None, queue: VecDeque::new(), is_served: false }
     }
 
     /// Writes a frame and its line end. A server that takes nothing more is noticed by its end.
     pub(crate) fn send(&mut self, mut frame: Bytes, charge: Option<Charge>) -> Next {
+        if let Some(way) = &self.remote {
+            way.send(frame);
+            return Next::Nothing;
+        }
         let Some(pipe) = &self.pipe else { return Next::Nothing };
         let line_end = Bytes::from_static(b"\n");
         if self.queue.is_empty() {
@@ -86,6 +98,7 @@ impl Stdin {
 
     /// Closes it: the server reads its end, and what is queued is not sent.
     pub(crate) fn close(&mut self) {
+        self.remote = None;
         self.pipe = None;
         self.queue.clear();
     }

@@ -56,7 +56,7 @@ pub(crate) async fn read(
     request: Option<Id<'_>>,
     mut answered: impl FnMut(&ServerFrame<'_>),
 ) -> End {
-    progress.reader = Reader::new(context.limit);
+    progress.reader = Reader::new(context.server.limit);
     let mut body = body;
     let mut items = Vec::new();
     while let Some(Ok(frame)) = body.frame().await {
@@ -131,7 +131,7 @@ fn is_answer(bytes: &[u8], request: Id<'_>, answered: &mut impl FnMut(&ServerFra
 
 /// What takes the place of a frame that is too long: on the stream of a request, its answer.
 fn too_long(context: &Context, head: &[u8], request: Option<Id<'_>>) -> Option<Bytes> {
-    let limit = context.limit;
+    let limit = context.server.limit;
     tracing::warn!(limit, "a frame of the MCP server is too long and is thrown away");
     let request = request?;
     match overlong::read(head) {

@@ -126,7 +126,7 @@ async fn attempt(context: &Context, call: &Call, has_left: oneshot::Sender<()>) 
             Ok(())
         }
         Answer::Stream(body) => {
-            let mut progress = Progress::new(context.limit);
+            let mut progress = Progress::new(context.server.limit);
             match events::read(context, body, &mut progress, Some(id), &answered).await {
                 End::Answered | End::Unwanted => Ok(()),
                 End::Over => resume(context, call, &mut progress, id, &answered).await,
@@ -143,10 +143,11 @@ async fn send(
     has_left: Option<oneshot::Sender<()>>,
 ) -> Result<(Answer, Option<HeaderValue>), Failure> {
     let request = post(context, headers, call.body.clone(), has_left);
-    let response = context.http.request(request).await.map_err(|error| Failure::unreachable(&error))?;
+    let response =
+        context.server.http.request(request).await.map_err(|error| Failure::unreachable(&error))?;
     let given = response.headers().get(SESSION_ID).cloned();
     let in_session = call.session().is_some_and(|session| session.id.is_some());
-    let answer = answer::read(response, call.id.borrow(), in_session, context.limit).await?;
+    let answer = answer::read(response, call.id.borrow(), in_session, context.server.limit).await?;
     Ok((answer, given))
 }
 
@@ -165,7 +166,9 @@ async fn resume(
         sleep(backoff(progress.retry, tries)).await;
         let seen = progress.events;
         tries += 1;
-        let Ok(response) = context.http.request(get(context, session, Some(&last))).await else { continue };
+        let Ok(response) = context.server.http.request(get(context, session, Some(&last))).await else {
+            continue;
+        };
         match (response.status(), answer::content(response.headers())) {
             (status, Content::Events) if status.is_success() => {
                 let end = events::read(context, response.into_body(), progress, Some(id), answered).await;
@@ -225,7 +228,7 @@ pub(crate) async fn deliver(
         // What it is about has to be there first.
         let _ = timeout(SHORT, after).await;
     }
-    let response = timeout(SHORT, context.http.request(post(&context, &headers, body, None))).await;
+    let response = timeout(SHORT, context.server.http.request(post(&context, &headers, body, None))).await;
     let is_delivered = match response {
         Ok(Ok(response)) => is_taken(response, session.as_deref()).await,
         Ok(Err(error)) => {
@@ -264,7 +267,7 @@ pub(crate) async fn end_session(context: &Context, session: &Session, patience: 
         return;
     }
     let request = bare(context, Method::DELETE, &session.headers());
-    let told = timeout(patience, context.http.request(request)).await;
+    let told = timeout(patience, context.server.http.request(request)).await;
     let status = told.ok().and_then(Result::ok).map(|response| response.status().as_u16());
     tracing::debug!(status, "the session is ended");
 }
@@ -296,10 +299,10 @@ pub(crate) fn post(
 fn bare(context: &Context, method: Method, headers: &HeaderMap) -> Request<Outgoing> {
     let mut request = Request::new(Outgoing::default());
     *request.method_mut() = method;
-    *request.uri_mut() = context.target.uri.clone();
+    *request.uri_mut() = context.server.target.uri.clone();
     let all = request.headers_mut();
     all.insert(USER_AGENT, HeaderValue::from_static(concat!("handraise/", env!("CARGO_PKG_VERSION"))));
-    for (name, value) in &context.target.headers {
+    for (name, value) in &context.server.target.headers {
         all.append(name, value.clone());
     }
     for (name, value) in headers {

@@ -5,7 +5,7 @@
 //! before what follows; so is the answer to `initialize`, because later requests belong to its session.
 
 use std::{
-    io,
+    fmt, io,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicUsize, Ordering},
@@ -39,15 +39,31 @@ const MOST_ARRIVALS: usize = 32;
 /// How long what is queued at the end, and the end of the session, may take.
 const LAST: Duration = Duration::from_secs(2);
 
-/// What a link needs to know.
-#[derive(Debug, Clone)]
-pub struct LinkSettings {
-    /// The server.
-    pub target: Arc<Target>,
+/// An MCP server at a URL, and the connections to it.
+pub struct Server {
+    pub(crate) http: Http,
+    pub(crate) target: Target,
     /// The longest frame, in bytes.
-    pub max_frame: usize,
-    /// How many requests may be under way at once; others wait.
-    pub concurrency: usize,
+    pub(crate) limit: usize,
+    concurrency: usize,
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Server").field("target", &self.target).finish_non_exhaustive()
+    }
+}
+
+impl Server {
+    /// The server at a target. Frames are at most `max_frame` bytes long; a link has at most `concurrency` requests under
+    /// way at once, and others wait.
+    ///
+    /// # Errors
+    /// When connections cannot be prepared, as when this machine trusts nobody.
+    pub fn new(target: Target, max_frame: usize, concurrency: usize) -> io::Result<Self> {
+        let http = dial::client(&target)?;
+        Ok(Self { http, target, limit: max_frame, concurrency: concurrency.clamp(1, Semaphore::MAX_PERMITS) })
+    }
 }
 
 /// One client's way to the server.
@@ -59,6 +75,7 @@ pub struct Link {
     /// Ends the desk in bounded time once it is dropped.
     closing: DropGuard,
     desk: JoinHandle<()>,
+    lost: CancellationToken,
 }
 
 /// Where frames of the server come out.
@@ -66,24 +83,19 @@ pub type Arrivals = mpsc::Receiver<Bytes>;
 
 impl Link {
     /// A link on which nothing has been sent, and the frames that come from the server. It runs on the current runtime.
-    ///
-    /// # Errors
-    /// When connections to the server cannot be prepared, as when this machine trusts nobody.
-    pub fn new(settings: &LinkSettings) -> io::Result<(Self, Arrivals)> {
-        let http = dial::client(&settings.target)?;
+    pub fn new(server: &Arc<Server>) -> (Self, Arrivals) {
         let (out, arrivals) = mpsc::channel(MOST_ARRIVALS);
         let (news, heard) = mpsc::unbounded_channel();
         let (queue, frames) = mpsc::unbounded_channel();
         let (queued, moved) = (Arc::new(AtomicUsize::new(0)), Arc::new(Notify::new()));
         let context = Context {
-            http,
-            target: Arc::clone(&settings.target),
-            limit: settings.max_frame,
-            slots: Semaphore::new(settings.concurrency.clamp(1, Semaphore::MAX_PERMITS)),
+            server: Arc::clone(server),
+            slots: Semaphore::new(server.concurrency),
             out,
             news,
             tools: Mutex::default(),
         };
+        let lost = CancellationToken::new();
         let desk = Desk {
             context: Arc::new(context),
             queued: Arc::clone(&queued),
@@ -94,10 +106,11 @@ impl Link {
             modern: None,
             waits: false,
             opens_stream: false,
+            lost: lost.clone(),
         };
         let closing = CancellationToken::new();
         let desk = tokio::spawn(desk.run(frames, heard, closing.clone()));
-        Ok((Self { queue, queued, moved, closing: closing.drop_guard(), desk }, arrivals))
+        (Self { queue, queued, moved, closing: closing.drop_guard(), desk, lost }, arrivals)
     }
 
     /// Sends a frame of the client, after all before it. What becomes of it comes out with the arrivals.
@@ -105,6 +118,11 @@ impl Link {
         self.queued.fetch_add(frame.len(), Ordering::Relaxed);
         // The desk goes on for as long as there is a queue.
         let _ = self.queue.send(frame);
+    }
+
+    /// Completes when the server has forgotten a session of this link.
+    pub fn lost(&self) -> impl Future<Output = ()> + Send + use<> {
+        self.lost.clone().cancelled_owned()
     }
 
     /// How many bytes wait to be sent.
@@ -126,9 +144,7 @@ impl Link {
 
 /// What all requests of a link share.
 pub(crate) struct Context {
-    pub(crate) http: Http,
-    pub(crate) target: Arc<Target>,
-    pub(crate) limit: usize,
+    pub(crate) server: Arc<Server>,
     pub(crate) slots: Semaphore,
     out: mpsc::Sender<Bytes>,
     news: mpsc::UnboundedSender<News>,
@@ -217,6 +233,8 @@ struct Desk {
     waits: bool,
     /// It was `notifications/initialized`.
     opens_stream: bool,
+    /// The server has forgotten a session.
+    lost: CancellationToken,
 }
 
 impl Desk {
@@ -248,6 +266,7 @@ impl Desk {
     fn hear(&mut self, news: News) {
         match news {
             News::Opened(session) => {
+                self.watch(&session);
                 if session.number == self.serial
                     && let Some(before) = self.session.replace(session)
                 {
@@ -270,6 +289,16 @@ impl Desk {
                 }
             }
         }
+    }
+
+    fn watch(&self, session: &Session) {
+        let (forgotten, over, lost) = (session.lost.clone(), session.over.clone(), self.lost.clone());
+        tokio::spawn(async move {
+            tokio::select! {
+                () = forgotten.cancelled() => lost.cancel(),
+                () = over.cancelled() => {}
+            }
+        });
     }
 
     /// Ends a session that was followed by another one.

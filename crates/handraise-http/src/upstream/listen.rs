@@ -22,11 +22,11 @@ pub(crate) async fn run(context: Arc<Context>, session: Arc<Session>) {
 }
 
 async fn listen(context: &Context, session: &Session) {
-    let mut progress = Progress::new(context.limit);
+    let mut progress = Progress::new(context.server.limit);
     let mut tries = 0;
     loop {
         let request = get(context, session, progress.last_id.as_deref());
-        if let Ok(response) = context.http.request(request).await {
+        if let Ok(response) = context.server.http.request(request).await {
             match (response.status(), answer::content(response.headers())) {
                 (status, Content::Events) if status.is_success() => {
                     let seen = progress.events;

@@ -25,6 +25,6 @@ mod stdio;
 mod target;
 mod tools;
 
-pub use link::{Arrivals, Link, LinkSettings};
+pub use link::{Arrivals, Link, Server};
 pub use stdio::{Signal, Stdio, run};
 pub use target::{Target, TargetError};

@@ -37,7 +37,7 @@ use tokio::{
     time::{Instant, sleep_until, timeout},
 };
 
-use super::{Arrivals, Link, LinkSettings, spender};
+use super::{Arrivals, Link, Server, spender};
 
 /// How much may wait for a side that does not read before nothing more is taken from the other side.
 const MOST_BACKLOG: usize = 16 * 1024 * 1024;
@@ -55,7 +55,7 @@ pub struct Stdio {
     /// The envelope's settings, and the switch that `reload` moves.
     pub process: Arc<Process>,
     /// The server.
-    pub link: LinkSettings,
+    pub server: Arc<Server>,
     /// Reads anew whether handraise asks its own questions. An error is for people.
     pub reload: Box<dyn Fn() -> Result<bool, String> + Send>,
     /// Takes the records.
@@ -84,10 +84,10 @@ enum FromClient {
 /// # Errors
 /// When it cannot begin.
 pub async fn run(settings: Stdio, mut signals: mpsc::Receiver<Signal>) -> io::Result<()> {
-    let Stdio { process, link, reload, recorder, spent } = settings;
-    let max_frame = link.max_frame;
+    let Stdio { process, server, reload, recorder, spent } = settings;
+    let max_frame = server.limit;
     let envelope = Envelope::new(Arc::clone(&process), ids::random().map_err(io::Error::other)?);
-    let (link, mut arrivals) = Link::new(&link)?;
+    let (link, mut arrivals) = Link::new(&server);
     let mut client = read_client(max_frame)?;
     let (spender, mut said) = spender::start(spent)?;
     // One client, by its pipe: there is nobody else whom a state could belong to.

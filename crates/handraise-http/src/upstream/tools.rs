@@ -72,11 +72,11 @@ async fn page(context: &Context, body: String, version: &str) -> Option<bytes::B
     let frame = ClientFrame::read(body.as_bytes()).ok()?;
     let headers = exchange::modern_headers(context, &frame, version);
     let request = exchange::post(context, &headers, body.into(), None);
-    let response = context.http.request(request).await.ok()?;
+    let response = context.server.http.request(request).await.ok()?;
     let id = Id::parse(ID)?;
-    match answer::read(response, id, false, context.limit).await.ok()? {
+    match answer::read(response, id, false, context.server.limit).await.ok()? {
         Answer::Frames(frames) => frames.into_iter().next(),
-        Answer::Stream(body) => only_answer(body, id, context.limit).await,
+        Answer::Stream(body) => only_answer(body, id, context.server.limit).await,
     }
 }
 

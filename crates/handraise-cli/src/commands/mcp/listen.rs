@@ -11,7 +11,7 @@ use handraise_transport::{
     supervise::{NOT_FOUND, NOT_STARTED},
 };
 
-use super::{Log, keyring, process, reload, search_path, server_environment};
+use super::{Log, keyring, process, reload, search_path, server_environment, upstream};
 use crate::{Context, Exit, commands::up::raise_file_limit, confirm, output, signals};
 
 /// Files of this process that are neither connections nor server processes.
@@ -19,15 +19,27 @@ const OTHER_FILES: u64 = 64;
 /// Files that each server process takes: its pipes, and a moment's more while it starts.
 const FILES_OF_A_CHILD: u64 = 8;
 
-pub(super) fn run(context: &Context, listen: SocketAddr, command: &[OsString]) -> Exit {
+pub(super) fn run(
+    context: &Context,
+    listen: SocketAddr,
+    upstream: Option<&str>,
+    command: &[OsString],
+) -> Exit {
     let ours = &context.settings;
-    if let Err(missing) = program::find(command, &search_path(&context.environment)) {
+    let target = upstream.map(|url| upstream::target(context, url)).transpose()?;
+    if target.is_none()
+        && let Err(missing) = program::find(command, &search_path(&context.environment))
+    {
         output::complain(&format!("error: cannot start the MCP server: {missing}"));
         return Ok(ExitCode::from(match missing {
             Missing::NotFound { .. } => NOT_FOUND,
             Missing::NotExecutable { .. } => NOT_STARTED,
         }));
     }
+    let identity = match &target {
+        Some(target) => target.identity().to_owned(),
+        None => handraise_gateway::identity(command),
+    };
     let keyring = keyring(ours)?;
     let (confirm, spent) = confirm::confirm(ours, &keyring)?;
     let settings = FrontSettings {
@@ -37,10 +49,11 @@ pub(super) fn run(context: &Context, listen: SocketAddr, command: &[OsString]) -
         allowed_hosts: ours.listening.allowed_hosts.clone(),
         allowed_origins: ours.listening.allowed_origins.clone(),
         callers: callers(ours),
+        upstream: target.map(|target| upstream::server(context, target)).transpose()?,
         command: command.to_vec(),
         environment: server_environment(context),
         supervisor: Supervisor::this_binary(),
-        process: Arc::new(process(ours, handraise_gateway::identity(command), keyring, confirm)?),
+        process: Arc::new(process(ours, identity, keyring, confirm)?),
         max_frame: ours.max_frame,
         caps: caps(ours),
         reload: reload(context),

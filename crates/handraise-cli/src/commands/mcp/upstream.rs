@@ -2,7 +2,8 @@
 
 use std::{process::ExitCode, sync::Arc};
 
-use handraise_http::upstream::{self, LinkSettings, Signal, Stdio, Target};
+use anyhow::Context as _;
+use handraise_http::upstream::{self, Server, Signal, Stdio, Target};
 use tokio::{
     signal::unix::{SignalKind, signal},
     sync::mpsc,
@@ -10,7 +11,7 @@ use tokio::{
 
 use crate::{Context, Exit, commands::mcp, confirm, signals};
 
-/// How many requests are under way at once; others wait.
+/// How many requests of a client are under way at once; others wait.
 const CONCURRENCY: usize = 256;
 
 pub(super) fn run(context: &Context, url: &str) -> Exit {
@@ -20,7 +21,7 @@ pub(super) fn run(context: &Context, url: &str) -> Exit {
     let identity = target.identity().to_owned();
     let settings = Stdio {
         process: Arc::new(mcp::process(&context.settings, identity, keyring, confirm)?),
-        link: link(context, target),
+        server: server(context, target)?,
         reload: mcp::reload(context),
         recorder: Box::new(mcp::Log),
         spent,
@@ -31,15 +32,17 @@ pub(super) fn run(context: &Context, url: &str) -> Exit {
     })
 }
 
-/// The server, and what every request to it carries.
-fn target(context: &Context, url: &str) -> anyhow::Result<Target> {
+/// Where the server is, and what every request to it carries.
+pub(super) fn target(context: &Context, url: &str) -> anyhow::Result<Target> {
     let headers = &context.settings.upstream_headers;
     let headers = headers.iter().map(|(name, value)| (name.as_str(), value.expose()));
     Ok(Target::new(url, headers)?)
 }
 
-fn link(context: &Context, target: Target) -> LinkSettings {
-    LinkSettings { target: Arc::new(target), max_frame: context.settings.max_frame, concurrency: CONCURRENCY }
+/// The server, and the connections to it.
+pub(super) fn server(context: &Context, target: Target) -> anyhow::Result<Arc<Server>> {
+    let server = Server::new(target, context.settings.max_frame, CONCURRENCY);
+    Ok(Arc::new(server.context("cannot prepare connections to the MCP server")?))
 }
 
 /// SIGTERM and SIGINT end, SIGHUP reads the settings anew.

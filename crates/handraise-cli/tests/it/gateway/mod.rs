@@ -8,6 +8,7 @@ mod frames;
 mod hostile;
 mod over_cut_streams;
 mod over_http;
+mod over_two_hops;
 mod processes;
 mod transparency;
 mod upstream;

@@ -492,3 +492,52 @@ fn a_url_that_cannot_be_used_refuses_the_start_and_shows_no_secret() {
     let output = home.run(&["mcp", "--upstream", "http://localhost:1/", "--", "server"]);
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
 }
+
+#[test]
+fn s6_each_session_of_a_caller_has_a_session_of_its_own_upstream() {
+    let home = Home::new();
+    let url = home.listener(&[]);
+    let mut gateways = [in_front_of(&home, &url), in_front_of(&home, &url)];
+    for gateway in &mut gateways {
+        gateway.initialize("2025-11-25", &json!({}));
+    }
+    for (number, gateway) in gateways.iter_mut().enumerate() {
+        let text = format!("of {number}");
+        let answer = gateway.answer(&json!(1), "echo", &json!({ "text": text }));
+        assert_eq!(answer["result"]["content"][0]["text"], text);
+        // Requests of the modern era share nothing but the server.
+        gateway.send(&modern(2, "tools/call", &json!({"name": "echo", "arguments": {"text": text}})));
+        let answer = gateway.receive();
+        assert_eq!((&answer["id"], &answer["result"]["content"][0]["text"]), (&json!(2), &json!(text)));
+    }
+    for gateway in &mut gateways {
+        gateway.close();
+        assert_eq!(gateway.wait(), Some(0));
+    }
+    wait_for("the end of both sessions", || {
+        let requests = home.requests();
+        let ended = requests.iter().filter(|request| request["method"] == "DELETE");
+        let sessions: BTreeSet<String> =
+            ended.map(|request| request["headers"]["mcp-session-id"].to_string()).collect();
+        (sessions.len() == 2).then_some(())
+    });
+    let calls = home.requests().into_iter().filter(|request| request["body"].to_string().contains("echo"));
+    let sessions: Vec<Value> = calls.map(|call| call["headers"]["mcp-session-id"].clone()).collect();
+    assert_eq!(sessions, [json!("session-1"), Value::Null, json!("session-2"), Value::Null]);
+}
+
+#[test]
+fn a_session_that_the_server_forgets_is_forgotten_by_the_gateway_in_front_of_it() {
+    let home = Home::new();
+    let mut gateway = in_front_of(&home, &home.listener(&["--forget"]));
+    for _ in 0..2 {
+        gateway.initialize("2025-11-25", &json!({}));
+        gateway.call(&json!(1), "echo", &json!({}));
+        let error = gateway.receive();
+        assert!(
+            error["error"]["message"].as_str().unwrap().contains("no longer knows the session"),
+            "{error}"
+        );
+    }
+    assert_eq!(gateway.count("echo"), 0);
+}

@@ -40,6 +40,8 @@ pub(crate) enum Pair {
     Http,
     /// The same, and its streams end after every event.
     HttpCut,
+    /// It listens, and so does another gateway in front of it, which asks nothing itself.
+    HttpTwice,
 }
 
 impl Gateway {
@@ -63,9 +65,14 @@ impl Gateway {
             Pair::Stdio => return Self::start_with(home, setup),
             Pair::Http => setup.server.to_vec(),
             Pair::HttpCut => [setup.server, &["--cut", "1"]].concat(),
+            Pair::HttpTwice => setup.server.to_vec(),
         };
         assert!(setup.before.is_empty(), "nothing is started before a server that listens");
-        let mut command = home.handraise(&["mcp", "--upstream", &home.server(&arguments)]);
+        let url = match pair {
+            Pair::HttpTwice => home.listener(&arguments),
+            Pair::Stdio | Pair::Http | Pair::HttpCut => home.server(&arguments),
+        };
+        let mut command = home.handraise(&["mcp", "--upstream", &url]);
         command.envs(setup.variables.iter().copied());
         Self::run(command, home.path().join("calls"), home.path().join("record"))
     }

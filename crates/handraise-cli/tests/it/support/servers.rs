@@ -18,14 +18,27 @@ pub(crate) struct Servers(Mutex<BTreeMap<String, (Child, String)>>);
 impl Home {
     /// The URL of the scripted server with these arguments, which is started when it does not run.
     pub(crate) fn server(&self, arguments: &[&str]) -> String {
+        let file = |name: &str| self.path().join(name).to_str().unwrap().to_owned();
+        let (calls, record, requests) = (file("calls"), file("record"), file("requests"));
+        let fixed = ["fake-server", "--http", "127.0.0.1:0", "--calls", &calls];
+        let files = ["--record", &record, "--requests", &requests];
+        self.listening(&[&fixed[..], &files, arguments].concat(), &[])
+    }
+
+    /// The URL of a gateway in front of that server, which passes everything on and asks nothing.
+    pub(crate) fn listener(&self, arguments: &[&str]) -> String {
+        let url = self.server(arguments);
+        let command = ["mcp", "--listen", "127.0.0.1:0", "--upstream", &url];
+        self.listening(&command, &[("HANDRAISE_ELICITATION", "off")])
+    }
+
+    /// The first line of a command that is started when it does not run: its URL.
+    fn listening(&self, arguments: &[&str], variables: &[(&str, &str)]) -> String {
         let mut servers = self.servers.0.lock().unwrap();
         let server = servers.entry(arguments.join(" ")).or_insert_with(|| {
-            let file = |name: &str| self.path().join(name).to_str().unwrap().to_owned();
-            let (calls, record, requests) = (file("calls"), file("record"), file("requests"));
-            let fixed = ["fake-server", "--http", "127.0.0.1:0", "--calls", &calls];
-            let files = ["--record", &record, "--requests", &requests];
-            let mut command = self.handraise(&[&fixed[..], &files, arguments].concat());
-            let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+            let mut command = self.handraise(arguments);
+            command.envs(variables.iter().copied()).stdout(Stdio::piped()).stderr(Stdio::null());
+            let mut child = command.spawn().unwrap();
             let mut url = String::new();
             BufReader::new(child.stdout.take().unwrap()).read_line(&mut url).unwrap();
             (child, url.trim_end().to_owned())
