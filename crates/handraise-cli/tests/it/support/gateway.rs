@@ -63,9 +63,8 @@ impl Gateway {
     pub(crate) fn start_over(pair: Pair, home: &Home, setup: &Setup<'_>) -> Self {
         let arguments = match pair {
             Pair::Stdio => return Self::start_with(home, setup),
-            Pair::Http => setup.server.to_vec(),
+            Pair::Http | Pair::HttpTwice => setup.server.to_vec(),
             Pair::HttpCut => [setup.server, &["--cut", "1"]].concat(),
-            Pair::HttpTwice => setup.server.to_vec(),
         };
         assert!(setup.before.is_empty(), "nothing is started before a server that listens");
         let url = match pair {
