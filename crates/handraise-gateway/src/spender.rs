@@ -9,6 +9,7 @@ use std::{
 
 use handraise_mcp::{confirm::Spent, envelope::Spend};
 use handraise_spent::{Store, Was};
+use handraise_transport::{clock::SystemClock, limited::Limited};
 
 use crate::{run::now, wake::Waker};
 
@@ -41,6 +42,7 @@ impl Spender {
 
 /// Answers each question, in the order in which they came.
 fn answer(mut store: Store, asked: &Receiver<Spend>, answered: &Sender<(u64, Spent)>, waker: &Waker) {
+    let mut complaints = Limited::new(SystemClock::shared());
     for Spend { ticket, nonce, expires_ms, claims } in asked {
         let now_ms = now().wall_ms;
         let was = if claims { store.claim(nonce, expires_ms, now_ms) } else { store.look(nonce, now_ms) };
@@ -48,9 +50,12 @@ fn answer(mut store: Store, asked: &Receiver<Spend>, answered: &Sender<(u64, Spe
             Was::Unspent => Spent::No,
             Was::Spent => Spent::Yes,
             Was::Unknown => {
-                tracing::error!(
-                    "the store of spent confirmations does not answer; what waits for it does not run"
-                );
+                if let Some(left_out) = complaints.admit() {
+                    tracing::error!(
+                        left_out,
+                        "the store of spent confirmations does not answer; what waits for it does not run"
+                    );
+                }
                 Spent::Unknown
             }
         };

@@ -1,4 +1,4 @@
-//! The server and the config file in `examples/devices`, as its README runs them.
+//! The servers and the config files in `examples`, as their READMEs run them.
 
 use std::{os::unix::fs::PermissionsExt as _, path::Path, process::Command};
 
@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 use crate::support::{Gateway, Home};
 
 /// The example's folder, with the modes of a clone that its group may not write; nothing when there is no Python.
-fn folder(home: &Home) -> Option<String> {
+fn folder(home: &Home, example: &str) -> Option<String> {
     if Command::new("python3").arg("--version").output().is_err() {
         println!("skipped: python3 is not installed");
         return None;
     }
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/devices");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(example);
     for name in ["handraise.toml", "server.py"] {
         let copy = home.path().join(name);
         std::fs::copy(source.join(name), &copy).unwrap();
@@ -24,7 +24,9 @@ fn folder(home: &Home) -> Option<String> {
 fn start(home: &Home, folder: &str) -> Gateway {
     let config = format!("{folder}/handraise.toml");
     let server = format!("{folder}/server.py");
-    let mut gateway = Gateway::command(home, &["--config", &config, "--", "python3", &server]);
+    // No answer here is too fast to be a human's.
+    let variables = [("HANDRAISE_ASK_MIN_HUMAN_MS", "0")];
+    let mut gateway = Gateway::command(home, &["--config", &config, "--", "python3", &server], &variables);
     gateway.initialize("2025-11-25", &json!({"elicitation": {"form": {}}}));
     gateway
 }
@@ -36,7 +38,7 @@ fn said(answer: &Value) -> Value {
 #[test]
 fn the_example_asks_which_speaker_and_plays_there_or_not_at_all() {
     let home = Home::new();
-    let Some(folder) = folder(&home) else { return };
+    let Some(folder) = folder(&home, "devices") else { return };
     let mut gateway = start(&home, &folder);
     for (action, expected) in [
         ("accept", json!({"playing": "Clair de Lune", "on": "Office"})),
@@ -61,4 +63,27 @@ fn the_example_asks_which_speaker_and_plays_there_or_not_at_all() {
     }
     let named = gateway.answer(&json!(3), "play", &json!({"track": "x", "speaker": "kitchen"}));
     assert_eq!(said(&named)["on"], "Kitchen");
+}
+
+#[test]
+fn the_example_sends_a_draft_as_it_was_shown_and_once() {
+    let home = Home::new();
+    let Some(folder) = folder(&home, "mail") else { return };
+    let mut gateway = start(&home, &folder);
+    gateway.call(&json!(1), "send_draft", &json!({"id": "d-17"}));
+    let question = gateway.receive();
+    let message = question["params"]["message"].as_str().unwrap();
+    assert!(
+        message.contains("asks to: Send e-mail\n") && message.contains("\"subject\":\"Offer\""),
+        "{message}"
+    );
+    // Somebody edits it while the form is open: it is shown again, as it is now.
+    gateway.answer(&json!(2), "edit_draft", &json!({"id": "d-17", "subject": "Better offer"}));
+    let confirmed = json!({"action": "accept", "content": {"confirm": true}});
+    gateway.send(&json!({"jsonrpc": "2.0", "id": question["id"], "result": confirmed}));
+    let again = gateway.receive();
+    assert!(again["params"]["message"].as_str().unwrap().contains("Better offer"), "{again}");
+    gateway.send(&json!({"jsonrpc": "2.0", "id": again["id"], "result": confirmed}));
+    let sent = gateway.receive();
+    assert_eq!(said(&sent), json!({"sent": "Better offer", "to": "all@example.com", "times": 1}));
 }

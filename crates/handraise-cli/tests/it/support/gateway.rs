@@ -77,8 +77,9 @@ impl Gateway {
     }
 
     /// Any command of `handraise mcp`.
-    pub(crate) fn command(home: &Home, arguments: &[&str]) -> Self {
-        let command = home.handraise(&[&["mcp"], arguments].concat());
+    pub(crate) fn command(home: &Home, arguments: &[&str], variables: &[(&str, &str)]) -> Self {
+        let mut command = home.handraise(&[&["mcp"], arguments].concat());
+        command.envs(variables.iter().copied());
         Self::run(command, home.path().join("calls"), home.path().join("record"))
     }
 

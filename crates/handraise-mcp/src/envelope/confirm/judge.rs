@@ -10,7 +10,9 @@ use sha2::{Digest, Sha256};
 use super::{About, Accepted, Brought, Held, Stage, rail, record, told};
 use crate::Now;
 use crate::canonical::{self, Dialect, canonical};
-use crate::confirm::{self, ARGUMENT, ConfirmAnswer, ConfirmConfig, Guarding, REQUEST, Rejection, Told};
+use crate::confirm::{
+    self, ARGUMENT, ConfirmAnswer, ConfirmConfig, Guarding, MAX_TOKEN_PREVIEW_BYTES, REQUEST, Rejection, Told,
+};
 use crate::declared::{self, Party};
 use crate::envelope::mrtr::{Carried, bound, string};
 use crate::envelope::open::{Call, Open, tool};
@@ -181,6 +183,14 @@ impl Envelope {
                 return Some(Route::Consumed);
             }
         };
+        // No surface shows that much, and nothing of it is kept.
+        if arguments.as_str().len() > MAX_TOKEN_PREVIEW_BYTES {
+            let hidden = arguments.as_str().len() - MAX_TOKEN_PREVIEW_BYTES;
+            let (outcome, reason) = (Outcome::NotOffered, Some("too-long"));
+            out.push(record(&party, tool, Rail::Refuse, outcome, Provenance::System, None, reason));
+            out.push(told(id, party.era, &Told::too_long(&action, hidden)));
+            return Some(Route::Consumed);
+        }
         let arrival =
             Arrival { frame, id, caller, tool, party, guarding, action, arguments, raw, strips_token, now };
         let carries = match self.carried(config, &arrival, out) {

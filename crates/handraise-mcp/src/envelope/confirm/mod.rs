@@ -230,6 +230,11 @@ fn told(id: Id<'_>, era: Era, told: &Told) -> Out {
     Out::ToClient { for_call: Some(id.to_owned()), frame: reply::result(id.raw(), &result) }
 }
 
+/// Whether a caller is asked with a form. Nothing known is never read as no.
+fn takes_form(config: &ConfirmConfig, declared: Declared) -> bool {
+    config.forms && (declared.takes_forms() || declared == Declared::Unknown)
+}
+
 /// Which rail a call takes: the first of the ladder that its caller has (mcp.md §7). `Err`: none, and what would change it.
 ///
 /// Between the form and the token stand url and inbox, for callers whom an inbox can serve.
@@ -242,8 +247,7 @@ fn rail(
     if form_was_sent {
         return Ok(Rail::Form);
     }
-    // Nothing known is never read as no.
-    if config.forms && (declared.takes_forms() || declared == Declared::Unknown) {
+    if takes_form(config, declared) {
         return Ok(Rail::Form);
     }
     match &config.tokens {

@@ -3,7 +3,7 @@
 use handraise_core::Moment;
 use handraise_core::words::{Era, Outcome, Provenance, Rail};
 
-use super::{Held, Stage};
+use super::{Held, Stage, takes_form};
 use crate::Now;
 use crate::confirm::{Claims, Phase1, Shown, Told, TooLong, confirm_params, confirm_requests, sign};
 use crate::envelope::mrtr::bound;
@@ -71,6 +71,19 @@ impl Envelope {
 
     /// Asks with a form.
     fn ask(&mut self, held: Box<Held>, now: Now, out: &mut Vec<Out>) {
+        // Whoever was asked before may declare nothing any more: then there is nobody to ask, and no token either (S8).
+        let config = self.process.config.confirm.as_ref();
+        if !config.is_some_and(|config| takes_form(config, held.party.declared)) {
+            out.push(held.record(
+                Rail::Form,
+                Outcome::NotOffered,
+                Provenance::System,
+                None,
+                Some("form-not-declared"),
+            ));
+            held.tell(&Told::not_shown(held.action()), out);
+            return;
+        }
         let message = shown(&held).map_or(Err(TooLong { hidden: 0 }), |shown| shown.message());
         let message = match message {
             Ok(message) => message,

@@ -178,6 +178,24 @@ fn a_state_that_is_over_or_of_another_call_is_asked_about_anew() {
 }
 
 #[test]
+fn s8_whoever_was_asked_and_declares_nothing_any_more_gets_neither_form_nor_token() {
+    let (mut scene, state) = asked();
+    scene.world.advance(Duration::from_secs(600));
+    let answer = scene.modern(ARGUMENTS, &retried(&state, &accepted()), &json!({}));
+    assert_eq!(case(&answer), "confirmation-not-shown");
+    assert_eq!(scene.records(), ["form not_offered system form-not-declared"]);
+    let (mut scene, state) = asked();
+    scene.preview = Some(PREVIEW.replace("Hi", "Bye"));
+    let answer = scene.modern(ARGUMENTS, &retried(&state, &accepted()), &json!({}));
+    assert_eq!(case(&answer), "confirmation-not-shown");
+    assert!(!answer.to_string().contains("mcpu.token"));
+    // What was accepted and is unchanged runs: the state says that a form was shown.
+    let (mut scene, state) = asked();
+    scene.modern(ARGUMENTS, &retried(&state, &accepted()), &json!({}));
+    assert_eq!(scene.ran.len(), 1);
+}
+
+#[test]
 fn s10_a_state_is_bound_to_its_caller() {
     let (mut scene, state) = asked();
     scene.world.caller = Arc::new(Caller { principal: "other".to_owned(), session: None });

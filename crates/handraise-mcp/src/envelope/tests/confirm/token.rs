@@ -330,5 +330,11 @@ fn what_is_too_long_to_show_is_announced_and_gets_no_token() {
     let note = said(&answer)["note"].as_str().unwrap().to_owned();
     assert!(note.contains(" bytes not shown)") && note.contains(','), "{note}");
     assert!(!answer.to_string().contains("mcpu.token"));
+    assert_eq!(scene.previews, 0);
+    // What fits the bound and not the surface is announced as well.
+    let answer = scene.call(&format!(r#"{{"to":"{}"}}"#, "x".repeat(131_000)));
+    assert_eq!(case(&answer), "confirmation-not-shown");
+    assert!(said(&answer)["note"].as_str().unwrap().contains(" bytes not shown)"), "{answer}");
+    assert_eq!(scene.records(), ["refuse not_offered system too-long", "token not_offered system too-long"]);
     scene.is_clean();
 }
