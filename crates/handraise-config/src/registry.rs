@@ -177,10 +177,10 @@ settings! {
     "Signs the state that clients of the modern era carry between a question and its answer: keys of at least 32 characters, separated by commas; the first signs, all verify. The same keys in several processes let one take up what another has asked, also after a restart. Read by `handraise mcp`."
 
     ASK_TIMEOUT = "ask.timeout_ms", Kind::Integer { least: 1, most: 3_600_000 }, Default::Value("20000"), env "HANDRAISE_ASK_TIMEOUT_MS";
-    "How long a question about a refusal waits in the client, in milliseconds from the arrival of its call; then it is withdrawn and the refusal goes through. Read by `handraise mcp`."
+    "How long a question of handraise's own waits in the client, in milliseconds from the arrival of its call; then it is withdrawn, and the refusal goes through, or the guarded call does not run. Read by `handraise mcp`."
 
     ASK_MIN_HUMAN = "ask.min_human_ms", Kind::Integer { least: 0, most: 60_000 }, Default::Value("400"), env "HANDRAISE_ASK_MIN_HUMAN_MS";
-    "An answer that comes faster, in milliseconds, was given by no human: it is recorded as `not_shown`."
+    "An answer that comes faster, in milliseconds, was given by no human: it is recorded as `not_shown`, and confirms no guarded call."
 
     MAX_FRAME = "mcp.max_frame_bytes", Kind::Integer { least: 65_536, most: 1_073_741_824 }, Default::Value("67108864");
     "The longest frame that `handraise mcp` passes on, in bytes. A longer one is thrown away, and whoever waits for it gets an error."

@@ -154,12 +154,17 @@ impl Told {
         Self::news(object)
     }
 
-    /// The caller cannot be asked, and no tokens are given: `remedy` says what would change it.
-    pub fn unsupported(action: &str, remedy: &str) -> Self {
-        let note = format!(
-            "Nothing was done. This client cannot show a confirmation, and {remedy}, or use a client that supports \
-             elicitation."
-        );
+    /// The caller cannot be asked, and no tokens are given: `remedy` says what would change it, and `forms` whether
+    /// callers that take forms are asked with one.
+    pub fn unsupported(action: &str, remedy: &str, forms: bool) -> Self {
+        let note = if forms {
+            format!(
+                "Nothing was done. This client cannot show a confirmation, and {remedy}, or use a client that supports \
+                 elicitation."
+            )
+        } else {
+            format!("Nothing was done. Forms are switched off (MCP_CONFIRM_ELICITATION), and {remedy}.")
+        };
         Self::refused(action, "confirmation-unsupported", &note)
     }
 

@@ -40,7 +40,7 @@ fn a_pipe_into_a_server_gets_its_answers_and_its_exit_status() {
 #[test]
 fn the_exit_status_is_the_servers() {
     let home = Home::new();
-    let mut gateway = Gateway::command(&home, &["--", "sh", "-c", "cat > /dev/null; exit 42"], &[]);
+    let mut gateway = Gateway::command(&home, &["--", "sh", "-c", "cat > /dev/null; exit 42"]);
     gateway.close();
     assert_eq!(gateway.wait(), Some(42));
     let no_program = home.path().join("no-program");
@@ -51,7 +51,7 @@ fn the_exit_status_is_the_servers() {
         (&["/no/such/program"], 127, "check the path"),
         (&[no_program], 126, "check its permissions"),
     ] {
-        let mut gateway = Gateway::command(&home, &[&["--"], command].concat(), &[]);
+        let mut gateway = Gateway::command(&home, &[&["--"], command].concat());
         assert_eq!(gateway.wait(), Some(status), "{command:?}");
         wait_for(said, || gateway.log.text().contains(said).then_some(()));
         assert_eq!(gateway.rest(), b"");
@@ -141,8 +141,7 @@ fn s35_nothing_of_a_killed_gateway_is_left_through_a_chain_of_launchers() {
 #[test]
 fn a_server_that_goes_on_after_its_stdin_has_ended_is_ended() {
     let home = Home::new();
-    let mut gateway =
-        Gateway::command(&home, &["--", "sh", "-c", "trap '' TERM; while :; do sleep 1; done"], &[]);
+    let mut gateway = Gateway::command(&home, &["--", "sh", "-c", "trap '' TERM; while :; do sleep 1; done"]);
     wait_for("the server", || (tree(gateway.child.id()).len() >= 2).then_some(()));
     let below = tree(gateway.child.id());
     gateway.close();
@@ -155,7 +154,7 @@ fn calls_to_a_server_that_has_closed_its_stdin_get_errors_at_once() {
     let home = Home::new();
     let script = "trap '' TERM; read -r line; exec <&-; echo '{\"jsonrpc\":\"2.0\",\"method\":\"closed\"}'
                   while :; do sleep 1; done";
-    let mut gateway = Gateway::command(&home, &["--", "sh", "-c", script], &[]);
+    let mut gateway = Gateway::command(&home, &["--", "sh", "-c", script]);
     gateway.call(&json!(1), "first", &json!({}));
     assert_eq!(gateway.receive()["method"], "closed");
     let below = tree(gateway.child.id());

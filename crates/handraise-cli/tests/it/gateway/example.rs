@@ -26,7 +26,8 @@ fn start(home: &Home, folder: &str) -> Gateway {
     let server = format!("{folder}/server.py");
     // No answer here is too fast to be a human's.
     let variables = [("HANDRAISE_ASK_MIN_HUMAN_MS", "0")];
-    let mut gateway = Gateway::command(home, &["--config", &config, "--", "python3", &server], &variables);
+    let mut gateway =
+        Gateway::command_with(home, &["--config", &config, "--", "python3", &server], &variables);
     gateway.initialize("2025-11-25", &json!({"elicitation": {"form": {}}}));
     gateway
 }

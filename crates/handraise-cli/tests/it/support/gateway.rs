@@ -77,7 +77,12 @@ impl Gateway {
     }
 
     /// Any command of `handraise mcp`.
-    pub(crate) fn command(home: &Home, arguments: &[&str], variables: &[(&str, &str)]) -> Self {
+    pub(crate) fn command(home: &Home, arguments: &[&str]) -> Self {
+        Self::command_with(home, arguments, &[])
+    }
+
+    /// The same, with variables of the gateway.
+    pub(crate) fn command_with(home: &Home, arguments: &[&str], variables: &[(&str, &str)]) -> Self {
         let mut command = home.handraise(&[&["mcp"], arguments].concat());
         command.envs(variables.iter().copied());
         Self::run(command, home.path().join("calls"), home.path().join("record"))

@@ -93,7 +93,7 @@ fn every_other_case_is_told_apart() {
             r#"{"status":"confirmation-pending","confirmed":false,"dispatched":false,"action":"Send e-mail","ask":"0192-ask","note":"…"}"#,
         ),
         (
-            Told::unsupported(ACTION, NoTokens::Mode.remedy()),
+            Told::unsupported(ACTION, NoTokens::Mode.remedy(), true),
             r#"{"confirmed":false,"dispatched":false,"action":"Send e-mail","reason":"confirmation-unsupported","note":"…"}"#,
         ),
         (
@@ -103,10 +103,10 @@ fn every_other_case_is_told_apart() {
     ] {
         assert_eq!(shape(&told), expected);
     }
-    assert!(
-        Told::unsupported(ACTION, NoTokens::Mode.remedy()).text().contains("MCP_CONFIRM_MODE"),
-        "it says what would change it"
-    );
+    for (forms, words) in [(true, "supports elicitation"), (false, "MCP_CONFIRM_ELICITATION")] {
+        let told = Told::unsupported(ACTION, NoTokens::Mode.remedy(), forms);
+        assert!(told.text().contains("MCP_CONFIRM_MODE") && told.text().contains(words), "{}", told.text());
+    }
 }
 
 #[test]

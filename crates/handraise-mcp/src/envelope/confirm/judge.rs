@@ -323,7 +323,7 @@ impl Envelope {
             Ok(rail) => rail,
             Err(remedy) => {
                 out.push(refused("no-rail"));
-                out.push(arrival.told(&Told::unsupported(&arrival.action, remedy)));
+                out.push(arrival.told(&Told::unsupported(&arrival.action, remedy, config.forms)));
                 return;
             }
         };

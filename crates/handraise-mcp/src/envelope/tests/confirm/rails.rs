@@ -105,6 +105,9 @@ fn check(answer: &Value, expected: &str, era: &str, context: &str) {
             assert_eq!(case(answer), "confirmation-unsupported", "{context}");
             let note = said(answer)["note"].as_str().unwrap().to_owned();
             assert!(note.contains(variable), "{context}: {note}");
+            // Forms that are switched off are named, too.
+            let is_off = context.to_lowercase().contains("off");
+            assert_eq!(note.contains("MCP_CONFIRM_ELICITATION"), is_off, "{context}: {note}");
             assert!(!answer.to_string().contains("mcpu.token"), "{context}");
         }
     }
