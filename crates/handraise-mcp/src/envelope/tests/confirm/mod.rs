@@ -7,6 +7,7 @@ mod preview;
 mod rails;
 mod retry;
 mod stages;
+mod storm;
 mod token;
 
 use std::collections::BTreeSet;
