@@ -25,6 +25,8 @@ mod forms;
 #[cfg(test)]
 mod gateway;
 #[cfg(test)]
+mod gateway_http;
+#[cfg(test)]
 mod inbox_command;
 #[cfg(test)]
 mod odd_agents;

@@ -9,6 +9,7 @@ use std::{
 };
 
 use bytes::{Bytes, BytesMut};
+use handraise_transport::frames::HEAD;
 use hyper::body::{Body as HttpBody, Frame, Incoming, SizeHint};
 use tokio::time::{Instant, Sleep, sleep_until};
 
@@ -23,10 +24,16 @@ use super::{
 
 /// How long a body may take at least.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// How long the beginning of a body is waited for that is not taken: it may say whose it is.
+const GLANCE: Duration = Duration::from_secs(1);
 /// How many bytes a second a body must bring after that.
 const SLOWEST: u64 = 64 * 1024;
-/// After how many fruitless looks the clock is watched: the first ones are the way of a body that is here already.
-const LOOKS: u8 = 3;
+/// A body that was not taken, and how it begins, as far as that was seen.
+#[derive(Debug)]
+pub(crate) struct NotTaken {
+    pub(crate) refusal: Refusal,
+    pub(crate) head: Bytes,
+}
 
 /// Collects a request's body.
 ///
@@ -36,23 +43,35 @@ pub(crate) async fn collect(
     body: Incoming,
     limit: usize,
     budget: &Arc<Budget>,
-) -> Result<(Bytes, Charge), Refusal> {
+) -> Result<(Bytes, Charge), NotTaken> {
     let announced = body.size_hint().exact().map(|length| usize::try_from(length).unwrap_or(usize::MAX));
-    if announced.is_some_and(|length| length > limit) {
-        return Err(Refusal::TooLarge);
-    }
-    let charge = budget.charge(announced.unwrap_or(0)).ok_or(Refusal::InFlight)?;
+    let is_too_large = announced.is_some_and(|length| length > limit);
+    let Some(charge) = budget.charge(if is_too_large { 0 } else { announced.unwrap_or(0) }) else {
+        return Err(NotTaken { refusal: Refusal::InFlight, head: Bytes::new() });
+    };
     let mut collecting = Collecting { body, limit, announced, first: None, rest: BytesMut::new(), charge };
-    let mut patience = Patience { looks: 0, since: None, sleep: None };
+    let mut patience = Patience {
+        least: if is_too_large { GLANCE } else { PATIENCE },
+        has_looked: false,
+        since: None,
+        sleep: None,
+    };
     let done = std::future::poll_fn(|context| {
         match collecting.poll(context) {
             Poll::Ready(done) => Poll::Ready(done),
             // It has come no further within its time.
-            Poll::Pending => patience.poll(collecting.len(), context).map(|()| Err(Refusal::Slow)),
+            Poll::Pending => {
+                let refusal = if is_too_large { Refusal::TooLarge } else { Refusal::Slow };
+                patience.poll(collecting.len(), context).map(|()| Err(refusal))
+            }
         }
     });
-    done.await?;
+    let done = done.await;
     let Collecting { first, rest, charge, .. } = collecting;
+    if let Err(refusal) = done {
+        let head = first.unwrap_or_else(|| rest.freeze());
+        return Err(NotTaken { refusal, head: head.slice(..head.len().min(HEAD)) });
+    }
     let whole = if rest.is_empty() { first.unwrap_or_default() } else { rest.freeze() };
     Ok((whole, charge))
 }
@@ -80,7 +99,10 @@ impl Collecting {
             let Ok(frame) = frame else { return Poll::Ready(Err(Refusal::Broken)) };
             let Ok(data) = frame.into_data() else { continue };
             let length = self.len() + data.len();
-            if length > self.limit {
+            if self.announced.unwrap_or(length) > self.limit || length > self.limit {
+                if self.len() == 0 {
+                    self.first = Some(data);
+                }
                 return Poll::Ready(Err(Refusal::TooLarge));
             }
             if self.announced.is_none() && !self.charge.grow(data.len()) {
@@ -101,7 +123,8 @@ impl Collecting {
 
 /// How long a body is waited for.
 struct Patience {
-    looks: u8,
+    least: Duration,
+    has_looked: bool,
     since: Option<Instant>,
     sleep: Option<Pin<Box<Sleep>>>,
 }
@@ -109,12 +132,13 @@ struct Patience {
 impl Patience {
     /// Ready when the time is over for a body of which so much has come.
     fn poll(&mut self, come: usize, context: &mut Context<'_>) -> Poll<()> {
-        self.looks = self.looks.saturating_add(1);
-        if self.looks < LOOKS {
+        if !std::mem::replace(&mut self.has_looked, true) {
+            // A body that is here already comes with the next look: no need for a timer.
+            context.waker().wake_by_ref();
             return Poll::Pending;
         }
         let since = *self.since.get_or_insert_with(Instant::now);
-        let deadline = since + PATIENCE + Duration::from_secs(come as u64 / SLOWEST);
+        let deadline = since + self.least + Duration::from_secs(come as u64 / SLOWEST);
         let sleep = self.sleep.get_or_insert_with(|| Box::pin(sleep_until(deadline)));
         if sleep.deadline() != deadline {
             sleep.as_mut().reset(deadline);

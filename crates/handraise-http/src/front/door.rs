@@ -64,13 +64,14 @@ impl Door {
 
     /// Takes a connection in; `None`: every place is taken by those who are known.
     pub(crate) fn enter(self: &Arc<Self>, metrics: &Metrics) -> Option<Arc<Place>> {
+        let mut leaving = None;
         let mut inside = self.lock();
         if inside.strangers.len() >= self.most / STRANGERS_SHARE
-            && let Some((_, stranger)) = inside.strangers.pop_first()
-            && let Some(stranger) = stranger.upgrade()
+            && let Some((number, stranger)) = inside.strangers.pop_first()
         {
-            metrics.count(Count::Strangers);
-            stranger.away.cancel();
+            // Its place is free at once: it ends when its task is next looked at.
+            inside.places.remove(&number);
+            leaving = stranger.upgrade();
         }
         if inside.places.len() >= self.most {
             metrics.count(Count::Connections);
@@ -87,6 +88,11 @@ impl Door {
         });
         inside.places.insert(place.number, Arc::downgrade(&place));
         inside.strangers.insert(place.number, Arc::downgrade(&place));
+        drop(inside);
+        if let Some(stranger) = leaving {
+            metrics.count(Count::Strangers);
+            stranger.away.cancel();
+        }
         Some(place)
     }
 
@@ -160,13 +166,13 @@ mod tests {
         let first = door.enter(&metrics).unwrap();
         let second = door.enter(&metrics).unwrap();
         assert!(!first.away.is_cancelled());
-        assert!(door.enter(&metrics).is_none(), "the first has to go, and has not gone yet");
-        assert!(first.away.is_cancelled() && !second.away.is_cancelled());
-        drop(first);
         let third = door.enter(&metrics).unwrap();
+        assert!(first.away.is_cancelled() && !second.away.is_cancelled());
         assert!(known.iter().all(|place| !place.away.is_cancelled()));
+        second.let_in();
         third.let_in();
-        drop((second, third, known));
+        assert!(door.enter(&metrics).is_none(), "everybody who is here is known");
+        drop((first, second, third, known));
         assert_eq!(door.count(), 0);
     }
 }

@@ -193,14 +193,31 @@ impl Link {
         let _ = self.client_frame(&cancellation, own, None, abandon, |_| ());
     }
 
-    /// Takes what a client sent that is no frame: it may have meant to answer a question of ours.
-    pub(crate) fn client_malformed(self: &Arc<Self>, malformed: &Malformed) {
+    /// Takes what a client sent that is no frame; returns what it is told. Who meant to answer a question of ours has done
+    /// so, and is told nothing.
+    pub(crate) fn client_malformed(self: &Arc<Self>, malformed: &Malformed) -> Option<Vec<u8>> {
         let now = now();
         let (mut out, mut after) = (Vec::new(), After::default());
         let mut state = self.lock();
         state.envelope.client_malformed(malformed, now, &mut out);
+        let told = out.extract_if(.., |out| matches!(out, Out::ToClient { for_call: None, .. })).last();
         state.carry_out(&mut out, now, &mut after);
         self.finish(state, &after);
+        told.and_then(|out| if let Out::ToClient { frame, .. } = out { Some(frame) } else { None })
+    }
+
+    /// Takes an answer of the client that was too long to be read. To a question of ours it is one that says nothing; to
+    /// the server's it is an error.
+    pub(crate) fn client_too_long(self: &Arc<Self>, id: &str) {
+        let unreadable = overlong::without_answer(id);
+        let Ok(frame) = ClientFrame::read(&unreadable) else { return };
+        let caller = |desk: &mut Desk| match desk {
+            Desk::Session(desk) => Ok(((), desk.caller())),
+            Desk::Shared(_) => Err(Refusal::UnknownSession),
+        };
+        let own = || overlong::reply(id, self.front.max_frame).into();
+        // What is no session has no questions.
+        let _ = self.client_frame(&frame, own, None, caller, |_| ());
     }
 
     /// Takes a line of the server; false when it is no frame.

@@ -6,7 +6,10 @@ use bytes::Bytes;
 use handraise_mcp::{
     declared,
     envelope::Caller,
-    frame::{ClientFrame, Id, Looks, ServerFrame},
+    frame::{
+        ClientFrame, Id, Looks, ServerFrame,
+        overlong::{self, Overlong},
+    },
     http::headers::{self, HeaderMismatch, SESSION_ID},
 };
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header, request::Parts};
@@ -15,7 +18,7 @@ use tokio::sync::oneshot;
 
 use super::{
     Front,
-    body::{self, Body},
+    body::{self, Body, NotTaken},
     budget::Charge,
     link::{Desk, Link},
     metrics::Count,
@@ -55,11 +58,19 @@ pub(crate) async fn serve(
     if !is_json(&head.headers) {
         return Err(Refusal::MediaType);
     }
-    let budget = match session(front, head, principal) {
-        Ok(Some((_, link))) => Arc::clone(&link.budget),
-        Ok(None) | Err(_) => front.arriving(principal),
+    let named = session(front, head, principal).ok().flatten();
+    let budget = named.as_ref().map_or_else(|| front.arriving(principal), |link| Arc::clone(&link.budget));
+    let (mut body, charge) = match body::collect(body, front.max_frame, &budget).await {
+        Ok(collected) => collected,
+        Err(NotTaken { refusal, head }) => {
+            if refusal == Refusal::TooLarge
+                && let (Some(link), Overlong::Response(id)) = (&named, overlong::read(&head))
+            {
+                link.client_too_long(&id);
+            }
+            return Err(refusal);
+        }
     };
-    let (mut body, charge) = body::collect(body, front.max_frame, &budget).await?;
     if memchr::memchr2(b'\r', b'\n', &body).is_some() && ClientFrame::read(&body).is_ok() {
         // They stand between tokens, and would end the line that the server reads.
         body = body.iter().map(|byte| if matches!(byte, b'\r' | b'\n') { b' ' } else { *byte }).collect();
@@ -68,10 +79,11 @@ pub(crate) async fn serve(
         Ok(frame) => frame,
         Err(malformed) => {
             tracing::warn!(problem = %malformed.problem, "a frame of a client is refused (S3)");
-            if let Ok(Some((_, link))) = session(front, head, principal) {
-                link.client_malformed(&malformed);
-            }
-            return Ok(refuse(malformed.reply()));
+            let told = match &named {
+                Some(link) => link.client_malformed(&malformed),
+                None => Some(malformed.reply()),
+            };
+            return Ok(told.map_or_else(|| reply::empty(StatusCode::BAD_REQUEST), refuse));
         }
     };
     let takes_events = takes_events(&head.headers);
@@ -137,7 +149,7 @@ impl Post<'_> {
 
     /// A request of a session.
     async fn request(&self, id: Id<'_>, charge: Charge) -> Result<Response<Body>, Refusal> {
-        let (_, link) = session(self.front, self.head, self.principal)?.ok_or(Refusal::NoSession)?;
+        let link = session(self.front, self.head, self.principal)?.ok_or(Refusal::NoSession)?;
         let first = self.submit(&link, id, charge)?.await.map_err(|_| Refusal::Ended)?;
         Ok(answer(&link, first, None, |_| StatusCode::OK))
     }
@@ -161,7 +173,7 @@ impl Post<'_> {
 
     /// A notification or an answer in a session: nothing comes back.
     fn note(&self, charge: Charge) -> Result<Response<Body>, Refusal> {
-        let (_, link) = session(self.front, self.head, self.principal)?.ok_or(Refusal::NoSession)?;
+        let link = session(self.front, self.head, self.principal)?.ok_or(Refusal::NoSession)?;
         let caller = |desk: &mut Desk| match desk {
             Desk::Session(desk) => Ok(((), desk.caller())),
             Desk::Shared(_) => Err(Refusal::UnknownSession),

@@ -103,23 +103,18 @@ pub(crate) fn count(front: &Front, refusal: Refusal) {
 }
 
 /// The session that a request names.
-pub(crate) fn session(
-    front: &Front,
-    head: &Parts,
-    principal: &str,
-) -> Result<Option<(String, Arc<Link>)>, Refusal> {
-    let name = HeaderName::from_static(SESSION_ID);
-    if !head.headers.contains_key(&name) {
+pub(crate) fn session(front: &Front, head: &Parts, principal: &str) -> Result<Option<Arc<Link>>, Refusal> {
+    const NAME: HeaderName = HeaderName::from_static(SESSION_ID);
+    if !head.headers.contains_key(&NAME) {
         return Ok(None);
     }
-    let id = only(&head.headers, &name).ok_or(Refusal::UnknownSession)?;
-    let link = front.session(id, principal).ok_or(Refusal::UnknownSession)?;
-    Ok(Some((id.to_owned(), link)))
+    let id = only(&head.headers, &NAME).ok_or(Refusal::UnknownSession)?;
+    front.session(id, principal).ok_or(Refusal::UnknownSession).map(Some)
 }
 
 /// The GET stream of a session, or the rest of another of its streams.
 fn get(front: &Front, head: &Parts, principal: &str) -> Result<Response<Body>, Refusal> {
-    let (_, link) = session(front, head, principal)?.ok_or(Refusal::Method)?;
+    let link = session(front, head, principal)?.ok_or(Refusal::Method)?;
     let last = only(&head.headers, &HeaderName::from_static(LAST_EVENT_ID)).and_then(EventId::parse);
     let events = link.at_desk(|desk| match desk {
         Desk::Session(desk) => {
@@ -134,7 +129,8 @@ fn get(front: &Front, head: &Parts, principal: &str) -> Result<Response<Body>, R
 
 /// Ends a session.
 fn delete(front: &Front, head: &Parts, principal: &str) -> Result<Response<Body>, Refusal> {
-    let (id, _) = session(front, head, principal)?.ok_or(Refusal::Method)?;
-    front.end_session(&id);
+    let link = session(front, head, principal)?.ok_or(Refusal::Method)?;
+    front.forget(&link);
+    link.end();
     Ok(reply::empty(StatusCode::NO_CONTENT))
 }

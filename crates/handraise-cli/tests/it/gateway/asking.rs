@@ -1,10 +1,10 @@
 //! A refusal becomes a question, in both eras; the server's own count of calls is the witness. The module stands in
-//! several places, once for each way in which the server is reached.
+//! several places, once for each way in which the server, or the gateway, is reached.
 
 use serde_json::{Value, json};
 
-use super::PAIR;
-use crate::support::{Gateway, Home, Setup, wait_for};
+use super::{Gateway, PAIR};
+use crate::support::{Home, Setup, wait_for};
 
 const FIRST: &str = "emulator-5554";
 pub(super) const SECOND: &str = "A1B2-C3D4";

@@ -1,7 +1,7 @@
 //! Frames as nobody's serializer would write them, for the test that they come out as they went in.
 
 /// What a client sends. Each is valid for S3; none is an answer that was not asked for.
-pub(super) const FROM_CLIENT: &[&str] = &[
+pub(crate) const FROM_CLIENT: &[&str] = &[
     // The handshake, with capabilities and members that nobody knows.
     r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{"elicitation":{},"x-vendor":{"a":[1,2.50,3e0]}},"clientInfo":{"name":"t","version":"0","x":null}}}"#,
     r#"{"method":"notifications/initialized","jsonrpc":"2.0"}"#,
@@ -76,7 +76,7 @@ pub(super) const FROM_CLIENT: &[&str] = &[
 ];
 
 /// What a server says to them.
-pub(super) const FROM_SERVER: &[&str] = &[
+pub(crate) const FROM_SERVER: &[&str] = &[
     r#"{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{},"x-vendor":1.0},"serverInfo":{"name":"s","version":"1"},"x-more":[1.50]}}"#,
     // Results: spellings, order, spacing, members that nobody knows.
     r#"{"jsonrpc":"2.0","id":1,"result":{"content":[],"x":1.0}}"#,

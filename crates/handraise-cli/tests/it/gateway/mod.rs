@@ -13,6 +13,6 @@ mod processes;
 mod transparency;
 mod upstream;
 
-use crate::support::Pair;
+use crate::support::{Gateway, Pair};
 
 const PAIR: Pair = Pair::Stdio;

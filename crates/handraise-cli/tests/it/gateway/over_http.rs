@@ -1,6 +1,6 @@
 //! The same questions, to a server that speaks Streamable HTTP.
 
-use crate::support::Pair;
+use crate::support::{Gateway, Pair};
 
 pub(super) const PAIR: Pair = Pair::Http;
 

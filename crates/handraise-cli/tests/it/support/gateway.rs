@@ -2,23 +2,21 @@
 
 use std::{
     io::{BufRead as _, BufReader, Write as _},
-    path::PathBuf,
+    ops::Deref,
     process::{Child, ChildStdin, Command, Stdio},
     sync::mpsc::{Receiver, RecvTimeoutError, channel},
 };
 
 use serde_json::{Value, json};
 
-use super::{BOUND, Collected, Home, binary, kill, terminate, wait_for};
+use super::{BOUND, Collected, Home, Witness, binary, kill, terminate, wait_for};
 
 /// A running gateway with a server behind it, and us as its client.
 pub(crate) struct Gateway {
     pub(crate) child: Child,
     pub(crate) stdin: Option<ChildStdin>,
-    pub(crate) log: Collected,
     lines: Receiver<Vec<u8>>,
-    calls: PathBuf,
-    record: PathBuf,
+    witness: Witness,
 }
 
 /// What is between us and the scripted server.
@@ -51,12 +49,11 @@ impl Gateway {
     }
 
     pub(crate) fn start_with(home: &Home, setup: &Setup<'_>) -> Self {
-        let (calls, record) = (home.path().join("calls"), home.path().join("record"));
         let mut command = home.handraise(&["mcp", "--"]);
         command.args(setup.before).arg(binary()).arg("fake-server");
-        command.arg("--calls").arg(&calls).arg("--record").arg(&record).args(setup.server);
+        command.args(Witness::arguments(home.path())).args(setup.server);
         command.envs(setup.variables.iter().copied());
-        Self::run(command, calls, record)
+        Self::run(home, command)
     }
 
     /// The scripted server, however it is reached.
@@ -73,7 +70,7 @@ impl Gateway {
         };
         let mut command = home.handraise(&["mcp", "--upstream", &url]);
         command.envs(setup.variables.iter().copied());
-        Self::run(command, home.path().join("calls"), home.path().join("record"))
+        Self::run(home, command)
     }
 
     /// Any command of `handraise mcp`.
@@ -85,10 +82,10 @@ impl Gateway {
     pub(crate) fn command_with(home: &Home, arguments: &[&str], variables: &[(&str, &str)]) -> Self {
         let mut command = home.handraise(&[&["mcp"], arguments].concat());
         command.envs(variables.iter().copied());
-        Self::run(command, home.path().join("calls"), home.path().join("record"))
+        Self::run(home, command)
     }
 
-    fn run(mut command: Command, calls: PathBuf, record: PathBuf) -> Self {
+    fn run(home: &Home, mut command: Command) -> Self {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let log = Collected::from(child.stderr.take().unwrap());
@@ -104,7 +101,7 @@ impl Gateway {
             }
         });
         let stdin = child.stdin.take();
-        Self { child, stdin, log, lines, calls, record }
+        Self { child, stdin, lines, witness: Witness::new(home.path(), log) }
     }
 
     /// Writes bytes as they are.
@@ -181,38 +178,6 @@ impl Gateway {
         answer
     }
 
-    /// What the server saw: each call that began, `{"tool": …, "arguments": …}`, and each that was cancelled.
-    pub(crate) fn calls(&self) -> Vec<Value> {
-        let text = std::fs::read_to_string(&self.calls).unwrap_or_default();
-        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-    }
-
-    /// How often a tool began to run.
-    pub(crate) fn count(&self, tool: &str) -> usize {
-        self.calls().iter().filter(|call| call["tool"] == tool).count()
-    }
-
-    /// Every byte that the server has received.
-    pub(crate) fn received(&self) -> Vec<u8> {
-        std::fs::read(&self.record).unwrap_or_default()
-    }
-
-    /// The records in the log.
-    pub(crate) fn records(&self) -> Vec<Value> {
-        let text = self.log.text();
-        let lines = text.lines().filter_map(|line| line.split_once("[elicitation] "));
-        lines.map(|(_, record)| serde_json::from_str(record).unwrap()).collect()
-    }
-
-    /// The outcomes in the log, once there are so many records.
-    #[track_caller]
-    pub(crate) fn outcomes(&self, count: usize) -> Vec<String> {
-        let records = wait_for(&format!("{count} records"), || {
-            Some(self.records()).filter(|records| records.len() >= count)
-        });
-        records.iter().map(|record| record["outcome"].as_str().unwrap().to_owned()).collect()
-    }
-
     /// The exit status, once there is one.
     #[track_caller]
     pub(crate) fn wait(&mut self) -> Option<i32> {
@@ -222,6 +187,14 @@ impl Gateway {
 
     pub(crate) fn kill(&self) {
         kill(self.child.id());
+    }
+}
+
+impl Deref for Gateway {
+    type Target = Witness;
+
+    fn deref(&self) -> &Witness {
+        &self.witness
     }
 }
 

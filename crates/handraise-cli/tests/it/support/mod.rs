@@ -1,5 +1,6 @@
 //! What the tests share: a home, an inbox, agents, and waiting with a bound.
 
+mod front;
 mod gateway;
 mod http;
 mod processes;
@@ -7,6 +8,7 @@ mod relay;
 pub(crate) mod rig;
 mod servers;
 mod terminal;
+mod witness;
 
 use std::{
     io::{BufRead as _, BufReader},
@@ -15,6 +17,7 @@ use std::{
     time::Duration,
 };
 
+pub(crate) use front::{Connection, Front, FrontSetup, HttpGateway, initialize, modern};
 pub(crate) use gateway::{Gateway, Pair, Setup};
 pub(crate) use http::{Answer, Events, call, request, try_call};
 pub(crate) use processes::{alive, kill, pause, resume, send, terminate, tree};
@@ -24,6 +27,7 @@ use serde_json::{Value, json};
 use servers::Servers;
 use tempfile::TempDir;
 pub(crate) use terminal::Terminal;
+pub(crate) use witness::Witness;
 
 /// How long anything may take before a test gives up.
 pub(crate) const BOUND: Duration = Duration::from_secs(20);

@@ -1,0 +1,176 @@
+//! Requests that describe themselves: no session, mirrored headers, and a closed response is a cancellation.
+
+use serde_json::{Value, json};
+
+use crate::support::{Connection, Front, FrontSetup, Home, modern, wait_for};
+
+fn post(front: &Front, id: &Value, method: &str, params: &Value) -> Connection {
+    let (frame, headers) = modern(id, method, params);
+    let headers: Vec<_> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    front.post(&headers, &frame)
+}
+
+fn call(front: &Front, id: &Value, tool: &str, arguments: &Value) -> Connection {
+    post(front, id, "tools/call", &json!({"name": tool, "arguments": arguments}))
+}
+
+#[test]
+fn a_request_needs_no_session_and_opens_none() {
+    let home = Home::new();
+    let front = Front::start(&home);
+    let mut answered = call(&front, &json!("a"), "echo", &json!({"text": "x"}));
+    let head = answered.head();
+    assert_eq!((head.status, head.header("mcp-session-id")), (200, ""));
+    assert_eq!(
+        answered.body(&head),
+        r#"{"jsonrpc":"2.0","id":"a","result":{"resultType":"complete","content":[{"type":"text","text":"x"}]}}"#
+    );
+    // A session header is no session here.
+    let (frame, headers) = modern(&json!(1), "server/discover", &json!({}));
+    let mut headers: Vec<_> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    headers.push(("Mcp-Session-Id", "made up"));
+    assert_eq!(front.post(&headers, &frame).answer().0, 200);
+    assert_eq!((front.metric("sessions"), front.metric("children")), (0, 1));
+    assert_eq!(front.request("GET", &[], b"").head().status, 405);
+    assert_eq!(front.request("DELETE", &[], b"").head().status, 405);
+}
+
+#[test]
+fn s3_headers_that_say_something_else_than_the_body_are_refused_before_anything_runs() {
+    let home = Home::new();
+    let front = Front::start(&home);
+    let (frame, _) = modern(&json!(1), "tools/call", &json!({"name": "tapOn", "arguments": {}}));
+    let good = [("MCP-Protocol-Version", "2026-07-28"), ("Mcp-Method", "tools/call"), ("Mcp-Name", "tapOn")];
+    for (index, wrong) in
+        [(0, "2025-11-25"), (1, "tools/list"), (2, "echo"), (2, "=?base64?ZWNobw==?="), (2, "TapOn")]
+    {
+        for is_missing in [true, false] {
+            let mut headers = good.to_vec();
+            headers[index].1 = wrong;
+            if is_missing {
+                headers.remove(index);
+            }
+            let (status, error) = front.post(&headers, &frame).answer();
+            assert_eq!((status, &error["error"]["code"]), (400, &json!(-32020)), "{headers:?}: {error}");
+            assert_eq!(error["id"], 1);
+        }
+    }
+    let twice = [&good[..], &[("Mcp-Name", "tapOn")]].concat();
+    assert_eq!(front.post(&twice, &frame).answer().0, 400);
+    assert_eq!((front.calls().len(), front.metric("refused_total{reason=\"header_mismatch\"}")), (0, 11));
+    let encoded = [good[0], good[1], ("Mcp-Name", "=?base64?dGFwT24=?=")];
+    assert_eq!(front.post(&encoded, &frame).answer().0, 200);
+    assert_eq!(front.count("tapOn"), 1);
+}
+
+#[test]
+fn errors_have_their_statuses() {
+    let home = Home::new();
+    let front = Front::start(&home);
+    assert_eq!(post(&front, &json!(1), "no/such", &json!({})).answer().0, 404);
+    let (status, error) = call(&front, &json!(1), "no-such-tool", &json!({})).answer();
+    assert_eq!((status, &error["error"]["code"]), (200, &json!(-32602)), "a result of its own kind");
+    for body in ["[]", "{\"jsonrpc\":\"2.0\",\"id\":1,\"id\":2}", "no json", ""] {
+        let (status, error) = front.request("POST", &[], body.as_bytes()).answer();
+        assert_eq!((status, &error["error"]["code"]), (400, &json!(-32600)), "{body}");
+    }
+    for media in ["text/plain", "application/x-www-form-urlencoded", ""] {
+        let mut refused = front.request("POST", &[("Content-Type", media)], b"{}");
+        assert_eq!(refused.head().status, 415, "{media}");
+    }
+    let mut elsewhere = front.connect();
+    elsewhere.send("POST", "/", &[], b"{}");
+    assert_eq!(elsewhere.head().status, 404);
+}
+
+#[test]
+fn a_client_that_closes_the_response_has_cancelled() {
+    let home = Home::new();
+    let front = Front::start(&home);
+    let swipe = json!({"steps": 1000, "pauseMs": 20, "deviceId": "A1B2-C3D4"});
+    // Before anything was said, and in the middle of a stream.
+    let waiting = call(&front, &json!(1), "swipe", &swipe);
+    wait_for("the call", || (front.count("swipe") == 1).then_some(()));
+    drop(waiting);
+    wait_for("its cancellation", || (front.cancelled("swipe") == 1).then_some(()));
+    let params = json!({"name": "swipe", "arguments": swipe, "_meta": {"progressToken": "mine"}});
+    let mut streaming = post(&front, &json!(1), "tools/call", &params);
+    streaming.stream();
+    assert_eq!(streaming.event().unwrap().frame()["params"]["progressToken"], "mine");
+    drop(streaming);
+    wait_for("its cancellation", || (front.cancelled("swipe") == 2).then_some(()));
+    assert_eq!(front.metric("bytes_in_flight"), 0);
+}
+
+#[test]
+fn s6_clients_that_share_a_server_and_their_numbers_get_their_own() {
+    let home = Home::new();
+    let front = Front::start(&home);
+    let swipe = |text: &str, device: &str| {
+        json!({"name": "swipe", "arguments": {"text": text, "steps": 20, "pauseMs": 10, "deviceId": device},
+            "_meta": {"progressToken": 1}})
+    };
+    let mut one = post(&front, &json!(1), "tools/call", &swipe("a", "A1B2-C3D4"));
+    let mut other = post(&front, &json!(1), "tools/call", &swipe("b", "emulator-5554"));
+    // A cancellation by id would be somebody else's: it is no way to cancel here.
+    let (cancel, _) = modern(&json!(null), "notifications/cancelled", &json!({"requestId": 1}));
+    let mut cancel = cancel;
+    cancel.as_object_mut().unwrap().remove("id");
+    let headers = [("MCP-Protocol-Version", "2026-07-28"), ("Mcp-Method", "notifications/cancelled")];
+    assert_eq!(front.post(&headers, &cancel).head().status, 202);
+    for (stream, device) in [(&mut one, "A1B2-C3D4"), (&mut other, "emulator-5554")] {
+        stream.stream();
+        let mut progress = 0;
+        loop {
+            let frame = stream.event().unwrap().frame();
+            if frame["method"] == "notifications/progress" {
+                progress += 1;
+                assert_eq!(
+                    (&frame["params"]["progressToken"], &frame["params"]["progress"]),
+                    (&json!(1), &json!(progress))
+                );
+                continue;
+            }
+            assert_eq!(frame["id"], 1);
+            assert_eq!(frame["result"]["content"][0]["text"], format!("swiped on {device}"));
+            break;
+        }
+        assert_eq!((progress, stream.event()), (20, None));
+    }
+    assert_eq!((front.metric("children"), front.cancelled("swipe")), (1, 0));
+}
+
+#[test]
+fn log_messages_reach_only_requests_that_want_them_and_requests_of_the_server_are_answered() {
+    let home = Home::new();
+    let front = Front::start(&home);
+    assert_eq!(call(&front, &json!(1), "notify", &json!({})).answer().0, 200);
+    let params =
+        json!({"name": "notify", "arguments": {}, "_meta": {"io.modelcontextprotocol/logLevel": "info"}});
+    let mut logged = post(&front, &json!(2), "tools/call", &params);
+    logged.stream();
+    assert_eq!(logged.event().unwrap().frame()["method"], "notifications/message");
+    assert_eq!(logged.event().unwrap().frame()["id"], 2);
+    // A server of the other era that asks back learns that nobody can be asked.
+    let home = Home::new();
+    let front =
+        Front::start_with(&home, &FrontSetup { server: &["--era", "legacy"], ..FrontSetup::default() });
+    let (status, answer) = call(&front, &json!(1), "ask", &json!({})).answer();
+    assert_eq!(status, 200);
+    assert!(answer["result"]["content"][0]["text"].as_str().unwrap().contains("-32601"), "{answer}");
+}
+
+#[test]
+fn s33_a_server_that_dies_ends_its_requests_and_the_next_one_starts_another() {
+    let home = Home::new();
+    let front = Front::start(&home);
+    let mut hanging = call(&front, &json!("h"), "hang", &json!({}));
+    wait_for("the call", || (front.count("hang") == 1).then_some(()));
+    for status in [3, 4] {
+        let (_, error) = call(&front, &json!(1), "die", &json!({"status": status})).answer();
+        let expected = format!("the MCP server ended: exit status {status}");
+        assert_eq!((&error["id"], &error["error"]["message"]), (&json!(1), &json!(expected)), "{error}");
+    }
+    let (_, error) = hanging.answer();
+    assert_eq!(error["id"], "h", "{error}");
+}
