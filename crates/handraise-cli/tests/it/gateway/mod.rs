@@ -4,7 +4,7 @@ mod asking;
 mod confirm;
 mod ending;
 mod example;
-mod frames;
+pub(crate) mod frames;
 mod hostile;
 mod over_cut_streams;
 mod over_http;
