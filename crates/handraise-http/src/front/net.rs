@@ -81,6 +81,8 @@ where
         .serve_connection(TokioIo::new(stream), service);
     tokio::pin!(connection);
     let ended = tokio::select! {
+        // In this order: the others are looked at only while nothing is to be done.
+        biased;
         ended = connection.as_mut() => ended,
         () = place.away.cancelled() => return,
         () = front.shutdown.cancelled() => {

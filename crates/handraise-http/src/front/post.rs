@@ -42,6 +42,8 @@ struct Post<'a> {
     principal: &'a Arc<str>,
     body: &'a Bytes,
     frame: &'a ClientFrame<'a>,
+    /// The session that the request names, or why it names none.
+    named: Result<Option<Arc<Link>>, Refusal>,
     takes_events: bool,
 }
 
@@ -58,13 +60,16 @@ pub(crate) async fn serve(
     if !is_json(&head.headers) {
         return Err(Refusal::MediaType);
     }
-    let named = session(front, head, principal).ok().flatten();
-    let budget = named.as_ref().map_or_else(|| front.arriving(principal), |link| Arc::clone(&link.budget));
+    let named = session(front, head, principal);
+    let budget = match &named {
+        Ok(Some(link)) => Arc::clone(&link.budget),
+        Ok(None) | Err(_) => front.arriving(principal),
+    };
     let (mut body, charge) = match body::collect(body, front.max_frame, &budget).await {
         Ok(collected) => collected,
         Err(NotTaken { refusal, head }) => {
             if refusal == Refusal::TooLarge
-                && let (Some(link), Overlong::Response(id)) = (&named, overlong::read(&head))
+                && let (Ok(Some(link)), Overlong::Response(id)) = (&named, overlong::read(&head))
             {
                 link.client_too_long(&id);
             }
@@ -80,14 +85,14 @@ pub(crate) async fn serve(
         Err(malformed) => {
             tracing::warn!(problem = %malformed.problem, "a frame of a client is refused (S3)");
             let told = match &named {
-                Some(link) => link.client_malformed(&malformed),
-                None => Some(malformed.reply()),
+                Ok(Some(link)) => link.client_malformed(&malformed),
+                Ok(None) | Err(_) => Some(malformed.reply()),
             };
             return Ok(told.map_or_else(|| reply::empty(StatusCode::BAD_REQUEST), refuse));
         }
     };
     let takes_events = takes_events(&head.headers);
-    let post = Post { front, head, principal, body: &body, frame: &frame, takes_events };
+    let post = Post { front, head, principal, body: &body, frame: &frame, named, takes_events };
     let is_request = frame.method().is_some();
     let id = frame.id().filter(|_| is_request);
     let served = if declared::modern_version(&frame).is_some() {
@@ -149,9 +154,15 @@ impl Post<'_> {
 
     /// A request of a session.
     async fn request(&self, id: Id<'_>, charge: Charge) -> Result<Response<Body>, Refusal> {
-        let link = session(self.front, self.head, self.principal)?.ok_or(Refusal::NoSession)?;
+        let link = self.session()?;
         let first = self.submit(&link, id, charge)?.await.map_err(|_| Refusal::Ended)?;
         Ok(answer(&link, first, None, |_| StatusCode::OK))
+    }
+
+    /// The session that the request names. It may have ended while the body came.
+    fn session(&self) -> Result<Arc<Link>, Refusal> {
+        let link = self.named.as_ref().map_err(|refusal| *refusal)?.as_ref().ok_or(Refusal::NoSession)?;
+        if link.is_over() { Err(Refusal::UnknownSession) } else { Ok(Arc::clone(link)) }
     }
 
     /// Opens the stream of a session's request, and lets the request go on.
@@ -173,7 +184,7 @@ impl Post<'_> {
 
     /// A notification or an answer in a session: nothing comes back.
     fn note(&self, charge: Charge) -> Result<Response<Body>, Refusal> {
-        let link = session(self.front, self.head, self.principal)?.ok_or(Refusal::NoSession)?;
+        let link = self.session()?;
         let caller = |desk: &mut Desk| match desk {
             Desk::Session(desk) => Ok(((), desk.caller())),
             Desk::Shared(_) => Err(Refusal::UnknownSession),
