@@ -1,6 +1,6 @@
 //! The same questions, through `handraise mcp --listen --upstream` in front of a server that speaks Streamable HTTP.
 
-use crate::support::Pair;
+use crate::support::{Gateway, Pair};
 
 pub(super) const PAIR: Pair = Pair::HttpTwice;
 
