@@ -19,6 +19,7 @@
 //! - A guarded call that brings a state of the upstream's runs only where that state came from a confirmed run of it.
 
 mod answer;
+mod carry;
 mod judge;
 mod listing;
 mod offer;
@@ -68,7 +69,7 @@ pub(super) struct Guarded {
     /// How many calls wait.
     held: usize,
     tickets: u64,
-    confirmed: VecDeque<judge::Confirmed>,
+    confirmed: VecDeque<carry::Confirmed>,
 }
 
 /// A guarded call that waits.
