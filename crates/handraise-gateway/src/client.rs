@@ -7,7 +7,10 @@ use handraise_mcp::{
         overlong::{self, Overlong},
     },
 };
-use handraise_transport::frames::{Found, Place};
+use handraise_transport::{
+    ends::Ends,
+    frames::{Found, Place},
+};
 
 use crate::run::Gateway;
 
@@ -20,7 +23,7 @@ impl Gateway {
         while let Some(found) = self.up.next() {
             match found {
                 Found::Frame(place) => self.client_frame(&place),
-                Found::TooLong(head) => self.client_too_long(&head),
+                Found::TooLong(ends) => self.client_too_long(&ends),
             }
         }
         if self.up.has_ended {
@@ -50,15 +53,15 @@ impl Gateway {
         self.carry_out();
     }
 
-    fn client_too_long(&mut self, head: &[u8]) {
+    fn client_too_long(&mut self, ends: &Ends) {
         let limit = self.max_frame;
         tracing::warn!(limit, "a frame of the client is too long and is thrown away");
-        match overlong::read(head) {
+        match overlong::read(&ends.head, &ends.tail) {
             Overlong::Request(id) => {
                 self.out.push(Out::ToClient { for_call: None, frame: overlong::reply(&id, limit) });
                 self.carry_out();
             }
-            Overlong::Response(id) => {
+            Overlong::Response(Some(id)) => {
                 // To a question of ours, it is an answer that cannot be read.
                 let unreadable = overlong::without_answer(&id);
                 let Ok(frame) = ClientFrame::read(&unreadable) else { return };
@@ -69,7 +72,7 @@ impl Gateway {
                 }
                 self.carry_out();
             }
-            Overlong::Unknown => {}
+            Overlong::Response(None) | Overlong::Unknown => {}
         }
     }
 }

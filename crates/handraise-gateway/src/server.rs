@@ -12,6 +12,7 @@ use handraise_mcp::{
     },
 };
 use handraise_transport::{
+    ends::Ends,
     escape,
     frames::{Found, Place},
 };
@@ -30,7 +31,7 @@ impl Gateway {
         while let Some(found) = self.down.next() {
             match found {
                 Found::Frame(place) => self.server_frame(&place),
-                Found::TooLong(head) => self.server_too_long(&head),
+                Found::TooLong(ends) => self.server_too_long(&ends),
             }
         }
         self.flush();
@@ -78,17 +79,17 @@ impl Gateway {
         self.carry_out();
     }
 
-    fn server_too_long(&mut self, head: &[u8]) {
+    fn server_too_long(&mut self, ends: &Ends) {
         let limit = self.max_frame;
         tracing::warn!(limit, "a frame of the MCP server is too long and is thrown away");
-        match overlong::read(head) {
+        match overlong::read(&ends.head, &ends.tail) {
             // The client hears that no answer will come.
-            Overlong::Response(id) => self.say(&overlong::reply(&id, limit)),
+            Overlong::Response(Some(id)) => self.say(&overlong::reply(&id, limit)),
             Overlong::Request(id) => {
                 self.out.push(Out::ToUpstream(overlong::reply(&id, limit)));
                 self.carry_out();
             }
-            Overlong::Unknown => {}
+            Overlong::Response(None) | Overlong::Unknown => {}
         }
     }
 

@@ -8,12 +8,12 @@ use rustix::{
     io::Errno,
 };
 
+use crate::ends::Ends;
+
 /// The least room that is made for a read.
 const CHUNK: usize = 64 * 1024;
 /// What the buffer may keep when nothing is in it.
 const KEPT: usize = 2 * 1024 * 1024;
-/// How much of a line that is too long is kept to see whose it is.
-pub const HEAD: usize = 4096;
 const BOM: &[u8] = b"\xEF\xBB\xBF";
 
 /// Where bytes come from: anything with a descriptor, and byte strings in tests.
@@ -44,7 +44,7 @@ pub fn wait_for(descriptor: impl AsFd, flags: PollFlags) {
     let _ = poll(&mut [PollFd::new(&descriptor, flags)], None);
 }
 
-/// Reads a byte stream line by line and never holds more than the limit, one read and the head of what is too long.
+/// Reads a byte stream line by line and never holds more than the limit, one read and the ends of what is too long.
 ///
 /// A line ends with LF or CR LF, or with the stream. What holds only white space is skipped. A UTF-8 byte order mark
 /// at the start of a line belongs to no frame. Everything else is handed out as it came.
@@ -57,8 +57,8 @@ pub struct Frames<S> {
     start: usize,
     /// What is before holds no line end.
     scanned: usize,
-    /// The rest of a line that was too long is thrown away.
-    skipping: bool,
+    /// A line that is too long, and has not ended yet.
+    overlong: Option<Ends>,
     ended: bool,
 }
 
@@ -67,8 +67,8 @@ pub struct Frames<S> {
 pub enum Found {
     /// A line.
     Frame(Place),
-    /// A line that is longer than the limit; its first [`HEAD`] bytes. The rest is thrown away.
-    TooLong(Vec<u8>),
+    /// A line that is longer than the limit, once it has ended. What stands between its ends is thrown away.
+    TooLong(Ends),
 }
 
 /// Where a frame is in the buffer.
@@ -89,7 +89,7 @@ impl<S: Source> Frames<S> {
             buffer: Vec::with_capacity(CHUNK),
             start: 0,
             scanned: 0,
-            skipping: false,
+            overlong: None,
             ended: false,
         }
     }
@@ -131,15 +131,11 @@ impl<S: Source> Frames<S> {
             let start = self.start;
             let Some(end) = end else {
                 self.scanned = self.buffer.len();
-                if self.skipping {
-                    self.start = self.scanned;
-                    return None;
-                }
                 // One more may be the CR of the line's end.
-                if self.scanned - start > self.limit + 1 {
-                    self.skipping = true;
+                if self.overlong.is_some() || self.scanned - start > self.limit + 1 {
                     self.start = self.scanned;
-                    return Some(self.too_long(start, self.scanned));
+                    self.overlong.get_or_insert_default().add(&self.buffer[start..]);
+                    return if self.ended { self.overlong.take().map(Found::TooLong) } else { None };
                 }
                 if !self.ended || start == self.scanned {
                     return None;
@@ -149,8 +145,9 @@ impl<S: Source> Frames<S> {
             };
             self.start = end + 1;
             self.scanned = end + 1;
-            if std::mem::take(&mut self.skipping) {
-                continue;
+            if let Some(mut ends) = self.overlong.take() {
+                ends.add(&self.buffer[start..end]);
+                return Some(Found::TooLong(ends));
             }
             if let Some(found) = self.found(start, end, end + 1) {
                 return Some(found);
@@ -174,17 +171,12 @@ impl<S: Source> Frames<S> {
         }
         // The first is what is judged while the line is still coming.
         if end - start > self.limit + 1 || frame.len() > self.limit {
-            return Some(self.too_long(start, end));
+            return Some(Found::TooLong(Ends::of(&self.buffer[start..end])));
         }
         if self.buffer[frame.clone()].iter().all(u8::is_ascii_whitespace) {
             return None;
         }
         Some(Found::Frame(Place { frame, line: line_start..line_end }))
-    }
-
-    fn too_long(&self, start: usize, end: usize) -> Found {
-        let end = end.min(start + HEAD);
-        Found::TooLong(self.buffer[start..end].to_vec())
     }
 }
 
@@ -211,7 +203,7 @@ mod tests {
         }
     }
 
-    /// Each line with its end, or `!` and the head of what is too long.
+    /// Each line with its end, or both ends of what is too long, after a `!` each.
     fn read(bytes: &[u8], sizes: &[usize], limit: usize) -> Vec<Vec<u8>> {
         let mut frames = Frames::new(Pieces { bytes, sizes: sizes.to_vec(), turn: 0 }, limit);
         let mut found = Vec::new();
@@ -225,7 +217,7 @@ mod tests {
                         assert!(frames.bytes(place.line.clone()).starts_with(frame));
                         frames.bytes(place.line).to_vec()
                     }
-                    Found::TooLong(head) => [b"!", &head[..limit.min(head.len())]].concat(),
+                    Found::TooLong(Ends { head, tail }) => [b"!", &head[..], b"!", &tail[..]].concat(),
                 });
             }
             if !more {
@@ -252,10 +244,14 @@ mod tests {
     }
 
     #[test]
-    fn s37_a_line_beyond_the_limit_is_announced_by_its_head_and_thrown_away() {
-        check("12345678\n123456789\n1\n", &["12345678\n", "!12345678", "1\n"]);
+    fn s37_a_line_beyond_the_limit_is_announced_by_its_ends_and_thrown_away() {
+        check("12345678\n123456789\n1\n", &["12345678\n", "!123456789!123456789", "1\n"]);
         check("12345678\r\n1\n", &["12345678\r\n", "1\n"]);
-        check("1234567890123456789", &["!12345678"]);
+        check("1234567890123456789", &["!1234567890123456789!1234567890123456789"]);
+        let (head, tail) = ("h".repeat(4096), "t".repeat(4096));
+        let announced = format!("!{head}!{tail}");
+        check(&format!("{head}{}{tail}\n1\n", "x".repeat(100_000)), &[&announced, "1\n"]);
+        check(&format!("1\n{head}{tail}"), &["1\n", &announced]);
     }
 
     #[test]
@@ -276,7 +272,9 @@ mod tests {
             most = most.max(frames.buffer.capacity());
             announced += usize::from(frames.next().is_some());
         }
-        assert_eq!(announced, 1);
+        assert_eq!(announced, 0, "it has not ended");
+        assert!(matches!(frames.next(), Some(Found::TooLong(_))));
+        assert_eq!(frames.next(), None);
         assert!(most <= 4 << 20, "{most}");
     }
 

@@ -6,6 +6,7 @@
 pub mod blocking;
 pub mod clock;
 mod descendants;
+pub mod ends;
 pub mod escape;
 pub mod frames;
 pub mod ids;

@@ -137,8 +137,7 @@ async fn read(link: Arc<Link>, mut stdout: pipe::Receiver, mut told: oneshot::Re
         if lines.held() <= UNCOUNTED {
             held = link.budget.force(0);
         } else if !held.grow(count) {
-            let found = lines.give_up();
-            take(&link, found, &mut noise);
+            lines.give_up();
         }
         // Those who do not read what is there make their own server wait, and nobody else's.
         while link.budget.is_exhausted() && !link.is_over() {
@@ -176,9 +175,9 @@ fn take(link: &Arc<Link>, found: Found, noise: &mut Limited) {
                 tracing::debug!("the line: {}", escape::shortened(&String::from_utf8_lossy(&frame), SHOWN));
             }
         }
-        Found::TooLong(head) => {
+        Found::TooLong(ends) => {
             link.front.metrics.count(Count::LongFrames);
-            link.upstream_too_long(&head);
+            link.upstream_too_long(&ends);
         }
     }
 }

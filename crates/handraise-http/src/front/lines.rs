@@ -1,7 +1,7 @@
 //! A server's stdout, cut into frames without copying the large ones.
 
 use bytes::{Buf as _, Bytes, BytesMut};
-use handraise_transport::frames::HEAD;
+use handraise_transport::ends::Ends;
 
 /// The least room that is made for a read.
 const LEAST: usize = 16 * 1024;
@@ -21,7 +21,8 @@ pub(crate) struct Lines {
     buffer: BytesMut,
     /// What is before holds no line end.
     scanned: usize,
-    is_skipping: bool,
+    /// A line that is too long, and has not ended yet.
+    overlong: Option<Ends>,
     /// How much room the next read gets.
     room: usize,
 }
@@ -30,14 +31,14 @@ pub(crate) struct Lines {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Found {
     Frame(Bytes),
-    /// A line beyond the limit: its beginning. The rest is thrown away.
-    TooLong(Vec<u8>),
+    /// A line beyond the limit, once it has ended. What stands between its ends is thrown away.
+    TooLong(Ends),
 }
 
 impl Lines {
     /// Frames of at most `limit` bytes.
     pub(crate) fn new(limit: usize) -> Self {
-        Self { limit, buffer: BytesMut::new(), scanned: 0, is_skipping: false, room: LEAST }
+        Self { limit, buffer: BytesMut::new(), scanned: 0, overlong: None, room: LEAST }
     }
 
     /// The buffer, with room for a read.
@@ -62,13 +63,11 @@ impl Lines {
         self.buffer.len()
     }
 
-    /// Throws away the line that is being read.
-    pub(crate) fn give_up(&mut self) -> Found {
-        let head = self.buffer[..self.buffer.len().min(HEAD)].to_vec();
+    /// Throws away the line that is being read, as one that is too long.
+    pub(crate) fn give_up(&mut self) {
+        self.overlong.get_or_insert_default().add(&self.buffer);
         self.buffer.clear();
         self.scanned = 0;
-        self.is_skipping = true;
-        Found::TooLong(head)
     }
 
     /// The next frame in the buffer.
@@ -77,18 +76,16 @@ impl Lines {
             let unscanned = &self.buffer[self.scanned..];
             let Some(end) = memchr::memchr(b'\n', unscanned).map(|at| self.scanned + at) else {
                 self.scanned = self.buffer.len();
-                if self.is_skipping {
-                    self.buffer.clear();
-                    self.scanned = 0;
-                } else if self.buffer.len() > self.limit + BOM.len() + 1 {
-                    return Some(self.give_up());
+                if self.overlong.is_some() || self.buffer.len() > self.limit + BOM.len() + 1 {
+                    self.give_up();
                 }
                 return None;
             };
             self.scanned = 0;
-            if std::mem::take(&mut self.is_skipping) {
+            if let Some(mut ends) = self.overlong.take() {
+                ends.add(&self.buffer[..end]);
                 self.buffer.advance(end + 1);
-                continue;
+                return Some(Found::TooLong(ends));
             }
             let mut frame = 0..end;
             if self.buffer[frame.clone()].starts_with(BOM) {
@@ -98,9 +95,9 @@ impl Lines {
                 frame.end -= 1;
             }
             if frame.len() > self.limit {
-                let head = self.buffer[..HEAD.min(end)].to_vec();
+                let ends = Ends::of(&self.buffer[..end]);
                 self.buffer.advance(end + 1);
-                return Some(Found::TooLong(head));
+                return Some(Found::TooLong(ends));
             }
             if self.buffer[frame.clone()].iter().all(u8::is_ascii_whitespace) {
                 self.buffer.advance(end + 1);
@@ -118,7 +115,7 @@ impl Lines {
 
     /// The last line, which may lack its end.
     pub(crate) fn last(&mut self) -> Option<Found> {
-        if self.buffer.is_empty() {
+        if self.buffer.is_empty() && self.overlong.is_none() {
             return None;
         }
         self.buffer.extend_from_slice(b"\n");
@@ -132,13 +129,13 @@ mod tests {
 
     use super::*;
 
-    /// Reads bytes in pieces of these sizes; `!` and the head of what is too long.
+    /// Reads bytes in pieces of these sizes; both ends of what is too long, after a `!` each.
     fn read(bytes: &[u8], sizes: &[usize], limit: usize) -> Vec<Vec<u8>> {
         let mut lines = Lines::new(limit);
         let mut found = Vec::new();
         let take = |next: Found| match next {
             Found::Frame(frame) => frame.to_vec(),
-            Found::TooLong(head) => [b"!", &head[..head.len().min(limit)]].concat(),
+            Found::TooLong(Ends { head, tail }) => [b"!", &head[..], b"!", &tail[..]].concat(),
         };
         let mut rest = bytes;
         let mut turn = 0;
@@ -158,8 +155,18 @@ mod tests {
 
     #[test]
     fn a_line_is_a_frame_without_its_end() {
-        let text = "\u{feff}{1}\r\n\n \t\r\n{2}\n12345678\n12345678\r\n1234567890123\n{3}\n{4}";
-        let expected = ["{1}", "{2}", "12345678", "12345678", "!12345678", "{3}", "{4}"];
+        let text =
+            "\u{feff}{1}\r\n\n \t\r\n{2}\n12345678\n12345678\r\n1234567890123\n{3}\n{4}\n1234567890123";
+        let expected = [
+            "{1}",
+            "{2}",
+            "12345678",
+            "12345678",
+            "!1234567890123!1234567890123",
+            "{3}",
+            "{4}",
+            "!1234567890123!1234567890123",
+        ];
         for size in [1, 2, 3, 5, 1000] {
             let found = read(text.as_bytes(), &[size], 8);
             let found: Vec<_> = found.iter().map(|line| String::from_utf8_lossy(line)).collect();
@@ -177,7 +184,9 @@ mod tests {
             announced += usize::from(lines.next().is_some());
             assert!(lines.buffer.capacity() <= 4 << 20, "{}", lines.buffer.capacity());
         }
-        assert_eq!(announced, 1);
+        assert_eq!(announced, 0, "it has not ended");
+        assert!(matches!(lines.last(), Some(Found::TooLong(_))));
+        assert_eq!(lines.last(), None);
     }
 
     proptest! {
@@ -185,8 +194,9 @@ mod tests {
         fn where_reads_end_changes_nothing(
             bytes in prop::collection::vec(prop_oneof![Just(b'\n'), Just(b'\r'), Just(b' '), any::<u8>()], 0..200),
             sizes in prop::collection::vec(1_usize..20, 1..10),
+            limit in 1_usize..40,
         ) {
-            prop_assert_eq!(read(&bytes, &[1000], 1000), read(&bytes, &sizes, 1000));
+            prop_assert_eq!(read(&bytes, &[1000], limit), read(&bytes, &sizes, limit));
         }
 
         #[test]

@@ -20,7 +20,10 @@ use handraise_mcp::{
     },
     record::Record,
 };
-use handraise_transport::clock::{Clock as _, SystemClock};
+use handraise_transport::{
+    clock::{Clock as _, SystemClock},
+    ends::Ends,
+};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -248,13 +251,13 @@ impl Link {
         self.finish(state, &after);
     }
 
-    /// Takes the beginning of a line that was too long to be taken.
-    pub(crate) fn upstream_too_long(self: &Arc<Self>, head: &[u8]) {
+    /// Takes both ends of a line that was too long to be taken.
+    pub(crate) fn upstream_too_long(self: &Arc<Self>, ends: &Ends) {
         let limit = self.front.max_frame;
         tracing::warn!(limit, "a frame of an MCP server is too long and is thrown away");
-        match overlong::read(head) {
+        match overlong::read(&ends.head, &ends.tail) {
             // The client hears that no answer will come.
-            Overlong::Response(id) => {
+            Overlong::Response(Some(id)) => {
                 self.upstream_line(&overlong::reply(&id, limit).into());
             }
             Overlong::Request(id) => {
@@ -262,7 +265,7 @@ impl Link {
                 state.send(overlong::reply(&id, limit).into(), None);
                 self.finish(state, &After::default());
             }
-            Overlong::Unknown => {}
+            Overlong::Response(None) | Overlong::Unknown => {}
         }
     }
 

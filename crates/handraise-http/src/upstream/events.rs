@@ -134,8 +134,9 @@ fn too_long(context: &Context, head: &[u8], request: Option<Id<'_>>) -> Option<B
     let limit = context.server.limit;
     tracing::warn!(limit, "a frame of the MCP server is too long and is thrown away");
     let request = request?;
-    match overlong::read(head) {
-        Overlong::Response(id) if Id::parse(&id).is_some_and(|id| id.is(request)) => {
+    // A stream holds no answer but the one to its own request, so that an id which cannot be seen is that one.
+    match overlong::read(head, &[]) {
+        Overlong::Response(id) if id.as_deref().and_then(Id::parse).is_none_or(|id| id.is(request)) => {
             Some(overlong::reply(request.raw(), limit).into())
         }
         Overlong::Response(_) | Overlong::Request(_) | Overlong::Unknown => None,

@@ -28,6 +28,7 @@ use handraise_mcp::{
 use handraise_spent::Store;
 use handraise_transport::{
     clock::{Clock as _, SystemClock},
+    ends::Ends,
     frames::{Found, Frames},
     ids,
     limited::Limited,
@@ -76,7 +77,7 @@ pub enum Signal {
 /// What comes from the client.
 enum FromClient {
     Frame(Bytes),
-    TooLong(Vec<u8>),
+    TooLong(Ends),
 }
 
 /// Runs the gateway until its client has ended, or a signal has asked for it.
@@ -159,7 +160,7 @@ impl Gateway {
                 },
                 frame = client.recv(), if last_calls.is_none() && to_server < MOST_BACKLOG => match frame {
                     Some(FromClient::Frame(bytes)) => self.client_frame(&bytes),
-                    Some(FromClient::TooLong(head)) => self.client_too_long(&head),
+                    Some(FromClient::TooLong(ends)) => self.client_too_long(&ends),
                     None => {
                         self.input(Envelope::client_closed);
                         last_calls = Some(Instant::now() + LAST_CALLS);
@@ -200,12 +201,12 @@ impl Gateway {
         }
     }
 
-    fn client_too_long(&mut self, head: &[u8]) {
+    fn client_too_long(&mut self, ends: &Ends) {
         let limit = self.max_frame;
         tracing::warn!(limit, "a frame of the client is too long and is thrown away");
-        match overlong::read(head) {
+        match overlong::read(&ends.head, &ends.tail) {
             Overlong::Request(id) => self.stdout.write(overlong::reply(&id, limit).into()),
-            Overlong::Response(id) => {
+            Overlong::Response(Some(id)) => {
                 // To a question of ours, it is an answer that cannot be read.
                 let unreadable = overlong::without_answer(&id);
                 let Ok(frame) = ClientFrame::read(&unreadable) else { return };
@@ -216,7 +217,7 @@ impl Gateway {
                     self.link.send(overlong::reply(&id, limit).into());
                 }
             }
-            Overlong::Unknown => {}
+            Overlong::Response(None) | Overlong::Unknown => {}
         }
     }
 
@@ -359,7 +360,7 @@ fn read_client(max_frame: usize) -> io::Result<mpsc::Receiver<FromClient>> {
                     Found::Frame(place) => {
                         FromClient::Frame(Bytes::copy_from_slice(frames.bytes(place.frame)))
                     }
-                    Found::TooLong(head) => FromClient::TooLong(head),
+                    Found::TooLong(ends) => FromClient::TooLong(ends),
                 };
                 if sender.blocking_send(found).is_err() {
                     return;

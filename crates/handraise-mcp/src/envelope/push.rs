@@ -67,17 +67,23 @@ impl Envelope {
     }
 
     /// Takes a frame of the client that is refused (S3), or that is too long to be read. It reaches nobody and is answered
-    /// with [`Malformed::reply`], unless its id is that of a question of ours: that was an answer, which settles the
-    /// question as invalid at once, and to which there is none.
+    /// with [`Malformed::reply`], unless its id, or one of several, is that of a question of ours: that was an answer, which
+    /// settles the question as invalid at once, and to which there is none.
     pub fn client_malformed(&mut self, malformed: &Malformed, now: Now, out: &mut Vec<Out>) {
         self.tick(now, out);
-        let id = malformed.id.as_deref().and_then(Id::parse).and_then(Id::text);
-        match id.filter(|id| self.ids.is_ask(id)) {
-            None => out.push(Out::ToClient { for_call: None, frame: malformed.reply() }),
-            Some(ask) => match self.take_asking(&ask) {
+        let mut is_answer = false;
+        for id in malformed.id.iter().chain(&malformed.ids) {
+            let Some(ask) = Id::parse(id).and_then(Id::text).filter(|id| self.ids.is_ask(id)) else {
+                continue;
+            };
+            is_answer = true;
+            match self.take_asking(&ask) {
                 Some(asking) => self.answered(asking, None, now, out),
                 None => self.guarded_answer(&ask, None, now, out),
-            },
+            }
+        }
+        if !is_answer {
+            out.push(Out::ToClient { for_call: None, frame: malformed.reply() });
         }
     }
 

@@ -45,6 +45,8 @@ pub(crate) struct Params {
 pub struct Malformed {
     /// The id as JSON text, where exactly one could be read.
     pub id: Option<String>,
+    /// The first few of the ids as JSON text, where there are several.
+    pub ids: Vec<String>,
     /// What is wrong.
     pub problem: Problem,
 }
@@ -107,6 +109,8 @@ fn is_of_mcp(method: &str) -> bool {
 
 /// The longest id, in bytes: ids are kept for as long as their requests are open.
 const LONGEST_ID: usize = 1024;
+/// How many ids of a frame with several are kept.
+const MOST_IDS: usize = 4;
 
 impl<'a> ClientFrame<'a> {
     /// Reads a frame, such as one HTTP body. Lines of stdio: [`ClientFrame::read_line`].
@@ -120,11 +124,14 @@ impl<'a> ClientFrame<'a> {
             Err(NotJson) => Some(Problem::NotOneObject),
             Ok(()) => reading.problem(bytes),
         };
-        let Reading { id, method, params, answer, ids, .. } = reading;
+        let Reading { id, method, params, answer, earlier_ids, .. } = reading;
         let (id, id_at) = id.map_or((None, 0..0), |(id, at)| (id, at));
         if let Some(problem) = problem {
-            let id = id.filter(|id| ids == 1 && id.raw().len() <= LONGEST_ID).map(|id| id.raw().to_owned());
-            return Err(Malformed { id, problem });
+            let ids = earlier_ids.iter().copied().chain([id]).flatten();
+            let mut ids: Vec<_> =
+                ids.filter(|id| id.raw().len() <= LONGEST_ID).map(|id| id.raw().to_owned()).collect();
+            let id = if earlier_ids.is_empty() { ids.pop() } else { None };
+            return Err(Malformed { id, ids, problem });
         }
         let params = params.filter(|params| !params.at.is_empty());
         Ok(Self { bytes, id, id_at, method, params, answer })
@@ -141,7 +148,7 @@ impl<'a> ClientFrame<'a> {
         let frame = Self::read(bytes)?;
         if memchr::memchr(b'\r', bytes).is_some() {
             let id = frame.id.map(|id| id.raw().to_owned());
-            return Err(Malformed { id, problem: Problem::SeveralLines });
+            return Err(Malformed { id, ids: Vec::new(), problem: Problem::SeveralLines });
         }
         Ok(frame)
     }
@@ -198,7 +205,8 @@ impl<'a> ClientFrame<'a> {
 #[derive(Default)]
 struct Reading<'a> {
     id: Option<(Option<Id<'a>>, Range<usize>)>,
-    ids: usize,
+    /// The first of the ids before that, of a frame with several.
+    earlier_ids: Vec<Option<Id<'a>>>,
     method: Option<Cow<'a, str>>,
     /// An empty range: `params` is no object.
     params: Option<Params>,
@@ -219,10 +227,13 @@ impl<'a> Reading<'a> {
             }
             match name {
                 Some(Known::Id) => {
-                    self.ids += 1;
                     let start = scanner.at();
                     let id = Id::scan(scanner)?;
-                    self.id = Some((id, start..scanner.at()));
+                    if let Some((id, _)) = self.id.replace((id, start..scanner.at()))
+                        && self.earlier_ids.len() < MOST_IDS
+                    {
+                        self.earlier_ids.push(id);
+                    }
                 }
                 Some(Known::Method) if scanner.peek() == Some(b'"') => {
                     self.method = Some(scanner.string()?.text());

@@ -158,7 +158,10 @@ fn s3_a_call_on_a_line_within_the_line_is_refused() {
     let line =
         format!("{{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"ping\",\"params\":{{\"x\":\r{call}\r}}}}");
     let malformed = ClientFrame::read_line(line.as_bytes()).unwrap_err();
-    assert_eq!(malformed, Malformed { id: Some("7".to_owned()), problem: Problem::SeveralLines });
+    assert_eq!(
+        malformed,
+        Malformed { id: Some("7".to_owned()), ids: Vec::new(), problem: Problem::SeveralLines }
+    );
     // JSON of several lines is one HTTP body, and an escaped carriage return ends no line.
     assert!(ClientFrame::read(line.as_bytes()).is_ok());
     assert!(

@@ -302,6 +302,10 @@ fn s3_an_answer_that_cannot_be_read_is_invalid_at_once_and_answered_by_nobody() 
         r#"{"jsonrpc":"2.0","id":ASK,"method":"tools/call","result":{"action":"accept"}}"#,
         r#"{"jsonrpc":"2.0","id":ASK}"#,
         r#"{"jsonrpc":"2.0","id":ASK,"result":{"action":"#,
+        r#"{"jsonrpc":"2.0","id":ASK,"id":1,"result":{"action":"accept"}}"#,
+        r#"{"jsonrpc":"2.0","id":1,"result":{"action":"accept"},"id":ASK}"#,
+        r#"{"jsonrpc":"2.0","id":ASK,"id":null,"id":ASK,"result":{"action":"accept"}}"#,
+        r#"{"jsonrpc":"2.0","id":1,"id":ASK,"result":{"action":"#,
     ] {
         let mut world = World::push(&json!({}));
         let ask = asked(&mut world, "1");
