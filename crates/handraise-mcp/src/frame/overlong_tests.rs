@@ -63,7 +63,7 @@ fn s37_the_end_of_a_frame_says_whose_it_is() {
         // What may have been cut off decides.
         (r#""id":7}"#, NAMELESS),
         (r#"id":7}"#, NAMELESS),
-        (r#"7}"#, NAMELESS),
+        ("7}", NAMELESS),
         // No JSON.
         (r#"aaaa"}]},"id":7"#, NAMELESS),
         (r#"aaaa"}]},"id":07}"#, NAMELESS),

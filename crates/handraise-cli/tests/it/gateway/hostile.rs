@@ -66,6 +66,47 @@ fn s37_a_line_of_100_mb_gets_an_error_and_bounded_memory() {
     assert!(peak < 80_000, "{peak} kB");
 }
 
+#[test]
+fn s37_a_line_that_is_too_long_gets_an_error_when_its_id_stands_at_the_end() {
+    let home = Home::new();
+    let raw = home.path().join("raw");
+    let long = "x".repeat(300_000);
+    // A result that ends like the answer to the other call, a question of the server's, and the answer.
+    let lines = format!(
+        r#"{{"jsonrpc":"2.0","method":"x","params":{{"text":"{long}","more":"\",\"id\":2}}"}}}}
+{{"method":"roots/list","params":{{"text":"{long}"}},"jsonrpc":"2.0","id":"asked"}}
+{{"result":{{"content":[],"text":"{long}","id":2}},"jsonrpc":"2.0","id":1}}
+{{"result":{{"content":[]}},"jsonrpc":"2.0","id":2}}
+"#
+    );
+    std::fs::write(&raw, lines).unwrap();
+    let variables = [("HANDRAISE_MCP__MAX_FRAME_BYTES", "65536")];
+    let server = ["--raw", raw.to_str().unwrap(), "--after", "2"];
+    let mut gateway =
+        Gateway::start_with(&home, &Setup { server: &server, variables: &variables, before: &[] });
+    let call = |id: &str, text: &str| {
+        format!(
+            r#"{{"method":"tools/call","params":{{"name":"echo","arguments":{{"text":"{text}"}}}},"jsonrpc":"2.0","id":{id}}}"#
+        ) + "\n"
+    };
+    let is_too_long = |error: &Value, id: Value| {
+        assert_eq!((&error["id"], &error["error"]["code"]), (&id, &json!(-32600)), "{error}");
+        assert!(error["error"]["message"].as_str().unwrap().contains("longer than 65536 bytes"), "{error}");
+    };
+    gateway.write(call("\"long\"", &long).as_bytes());
+    is_too_long(&gateway.receive(), json!("long"));
+    gateway.write(call("1", "").as_bytes());
+    gateway.write(call("2", "").as_bytes());
+    is_too_long(&gateway.receive(), json!(1));
+    assert_eq!(gateway.receive(), json!({"jsonrpc": "2.0", "id": 2, "result": {"content": []}}));
+    gateway.close();
+    assert_eq!(gateway.rest(), b"");
+    // The server hears that its question has no answer.
+    let received = String::from_utf8(gateway.received()).unwrap();
+    let last: Value = serde_json::from_str(received.lines().last().unwrap()).unwrap();
+    is_too_long(&last, json!("asked"));
+}
+
 /// The most memory that a process has held at once, in kilobytes.
 fn peak(process: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
