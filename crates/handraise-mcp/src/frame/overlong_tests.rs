@@ -1,3 +1,5 @@
+//! Whose an overlong frame is, with what looks like it.
+
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 

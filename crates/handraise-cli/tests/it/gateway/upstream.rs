@@ -458,6 +458,24 @@ fn s37_an_answer_that_is_too_long_ends_its_call_and_no_other() {
 }
 
 #[test]
+fn s37_an_answer_that_is_too_long_ends_its_call_when_its_id_stands_at_the_end() {
+    let rig = Rig::start(|asked, stream| {
+        if !opens_session(asked, stream, "s") {
+            let long = "x".repeat(200_000);
+            begin_events(stream);
+            let answer = format!(r#"{{"result":{{"text":"{long}"}},"jsonrpc":"2.0","id":1}}"#);
+            write(stream, format!("data: {answer}\n\n").as_bytes());
+        }
+    });
+    let home = Home::new();
+    home.write_config("[mcp]\nmax_frame_bytes = 65536\n");
+    let mut gateway = in_front_of(&home, &rig.url);
+    gateway.initialize("2025-11-25", &json!({}));
+    let error = gateway.answer(&json!(1), "echo", &json!({}));
+    assert!(error["error"]["message"].as_str().unwrap().contains("longer than 65536 bytes"), "{error}");
+}
+
+#[test]
 fn s35_a_signal_ends_the_gateway_and_its_session() {
     let home = Home::new();
     let mut gateway = start(&home, &[]);
