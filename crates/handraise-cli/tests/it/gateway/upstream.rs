@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeSet,
     net::{TcpListener, TcpStream},
+    process::Command,
     sync::atomic::{AtomicUsize, Ordering},
 };
 
@@ -558,4 +559,46 @@ fn a_session_that_the_server_forgets_is_forgotten_by_the_gateway_in_front_of_it(
         );
     }
     assert_eq!(gateway.count("echo"), 0);
+}
+
+/// A certificate for `localhost` by an authority that nobody but the test trusts: both PEM, and the key.
+fn certificates(home: &Home) -> Option<[String; 3]> {
+    let file = |name: &str| home.path().join(name).to_str().unwrap().to_owned();
+    let [authority, authority_key, certificate, key] = ["ca.pem", "ca.key", "cert.pem", "cert.key"].map(file);
+    let openssl = |arguments: &[&str]| Command::new("openssl").args(arguments).output();
+    let new = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"];
+    let own = ["-keyout", &authority_key, "-out", &authority, "-subj", "/CN=the tests"];
+    let output = openssl(&[&new[..], &own].concat()).ok()?;
+    assert!(output.status.success(), "{}", stderr(&output));
+    let signed = ["-CA", &authority, "-CAkey", &authority_key, "-keyout", &key, "-out", &certificate];
+    let names = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"];
+    let output =
+        openssl(&[&new[..], &signed, &names, &["-addext", "basicConstraints=critical,CA:FALSE"]].concat())
+            .ok()?;
+    assert!(output.status.success(), "{}", stderr(&output));
+    Some([authority, certificate, key])
+}
+
+#[test]
+fn s10_a_server_over_tls_is_who_its_certificate_says() {
+    let home = Home::new();
+    let Some([authority, certificate, key]) = certificates(&home) else {
+        println!("skipped: openssl is not installed");
+        return;
+    };
+    let url = home.listener_with_tls(&certificate, &key);
+    let (named, addressed) = (url.replace("127.0.0.1", "localhost"), url.as_str());
+    for (url, trusted, said) in [
+        (&*named, Some(&*authority), "on"),
+        (addressed, Some(&*authority), "invalid peer certificate"),
+        (&*named, None, "invalid peer certificate"),
+    ] {
+        // Without the authority, something that certifies nobody here.
+        let roots = [("SSL_CERT_FILE", trusted.unwrap_or(&certificate))];
+        let mut gateway = Gateway::command_with(&home, &["--upstream", url], &roots);
+        gateway.send(&modern(1, "tools/call", &json!({"name": "echo", "arguments": {"text": "on"}})));
+        let answer = gateway.receive();
+        assert!(answer.to_string().contains(said), "{url}: {answer}");
+    }
+    assert_eq!(home.requests().len(), 1, "nothing was said to a server that was not trusted");
 }

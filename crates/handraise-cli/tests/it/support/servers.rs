@@ -32,6 +32,13 @@ impl Home {
         self.listening(&command, &[("HANDRAISE_ELICITATION", "off")])
     }
 
+    /// The URL of a gateway in front of that server, over TLS.
+    pub(crate) fn listener_with_tls(&self, certificate: &str, key: &str) -> String {
+        let url = self.server(&[]);
+        let listen = ["mcp", "--listen", "127.0.0.1:0", "--tls-cert", certificate, "--tls-key", key];
+        self.listening(&[&listen[..], &["--upstream", &url]].concat(), &[])
+    }
+
     /// The first line of a command that is started when it does not run: its URL.
     fn listening(&self, arguments: &[&str], variables: &[(&str, &str)]) -> String {
         let mut servers = self.servers.0.lock().unwrap();
