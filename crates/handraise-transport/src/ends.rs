@@ -1,7 +1,7 @@
 //! What is kept of a line that is too long.
 
 /// How many bytes are kept of each end.
-const KEPT: usize = 4096;
+pub const KEPT: usize = 4096;
 
 /// Both ends of a line that is too long to be held: enough to see whose it is. What stands between is thrown away.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

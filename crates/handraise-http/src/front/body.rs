@@ -9,7 +9,7 @@ use std::{
 };
 
 use bytes::{Bytes, BytesMut};
-use handraise_transport::frames::HEAD;
+use handraise_transport::ends::KEPT;
 use hyper::body::{Body as HttpBody, Frame, Incoming, SizeHint};
 use tokio::time::{Instant, Sleep, sleep_until};
 
@@ -70,7 +70,7 @@ pub(crate) async fn collect(
     let Collecting { first, rest, charge, .. } = collecting;
     if let Err(refusal) = done {
         let head = first.unwrap_or_else(|| rest.freeze());
-        return Err(NotTaken { refusal, head: head.slice(..head.len().min(HEAD)) });
+        return Err(NotTaken { refusal, head: head.slice(..head.len().min(KEPT)) });
     }
     let whole = if rest.is_empty() { first.unwrap_or_default() } else { rest.freeze() };
     Ok((whole, charge))

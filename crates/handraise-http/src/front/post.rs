@@ -69,7 +69,7 @@ pub(crate) async fn serve(
         Ok(collected) => collected,
         Err(NotTaken { refusal, head }) => {
             if refusal == Refusal::TooLarge
-                && let (Ok(Some(link)), Overlong::Response(id)) = (&named, overlong::read(&head))
+                && let (Ok(Some(link)), Overlong::Response(Some(id))) = (&named, overlong::read(&head, &[]))
             {
                 link.client_too_long(&id);
             }
