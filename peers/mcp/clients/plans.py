@@ -8,6 +8,7 @@ import json
 import os
 import sys
 import time
+from types import SimpleNamespace
 
 AT_ONCE = 2
 
@@ -33,7 +34,7 @@ async def report_of(plan, connect):
     calls = Calls()
     try:
         async with connect(plan, calls.answer) as server:
-            lines = await calls.run(plan["calls"], server.call)
+            lines = await calls.run(plan, server.call)
             before = time.monotonic()
         closed = round((time.monotonic() - before) * 1000)
         tools = [as_json(tool) for tool in server.tools]
@@ -47,44 +48,64 @@ def environment_of(plan):
 
 
 class Calls:
-    """The calls of one connection, one after the other, and the answers to the questions that come up meanwhile."""
+    """The calls of one connection, and the answers to the questions that come up meanwhile."""
 
     def __init__(self):
-        self.call = {}
-        self.line = {}
-        self.acting = None
+        self.begun = []
 
-    async def run(self, calls, act):
-        lines = []
-        for self.call in calls:
-            self.line = {"name": self.call["name"], "asked": [], "withdrawn": False, "progress": 0}
-            lines.append(self.line)
-            self.acting = asyncio.create_task(act(self.call, self.on_progress))
-            try:
-                self.line["result"] = as_json(await self.acting)
-            except (Exception, asyncio.CancelledError) as error:
-                self.line["error"] = fault(error)
-        return lines
+    async def run(self, plan, act):
+        if plan.get("together"):
+            await asyncio.gather(*(self.make(call, act) for call in plan["calls"]))
+        else:
+            for call in plan["calls"]:
+                await self.make(call, act)
+        return [begun.line for begun in self.begun]
+
+    async def make(self, call, act):
+        line = {"name": call["name"], "asked": [], "withdrawn": False, "progress": 0}
+
+        async def on_progress(*_):
+            line["progress"] += 1
+
+        acting = asyncio.create_task(act(call, on_progress))
+        self.begun.append(SimpleNamespace(call=call, line=line, acting=acting))
+        try:
+            line["result"] = as_json(await acting)
+        except (Exception, asyncio.CancelledError) as error:
+            line["error"] = fault(error)
+
+    def asked_by(self, params):
+        """The call that a question belongs to: the last one with its choices, or the last one of all."""
+        device = params["requestedSchema"]["properties"].get("deviceId")
+        for begun in reversed(self.begun):
+            if device is None:
+                is_its = begun.call["tool"] == "ask"
+            else:
+                choices = [choice["const"] for choice in device.get("oneOf", [])] or device.get("enum")
+                is_its = begun.call["arguments"].get("offer") == choices
+            if is_its:
+                return begun
+        return self.begun[-1]
 
     async def answer(self, params):
-        """Answers a question as the running call says: an action and its content."""
-        line = self.line
-        line["asked"].append(as_json(params))
-        answer = self.call.get("answer", {"action": "decline"})
+        """Answers a question as its call says: an action and its content."""
+        params = as_json(params)
+        begun = self.asked_by(params)
+        begun.line["asked"].append(params)
+        answer = begun.call.get("answer", {"action": "decline"})
         if "throws" in answer:
             raise RuntimeError(answer["throws"])
+        if "afterMs" in answer:
+            await asyncio.sleep(answer["afterMs"] / 1000)
         if "aborts" in answer:
-            self.acting.cancel()
+            begun.acting.cancel()
         if "never" in answer or "aborts" in answer:
             try:
                 await asyncio.Event().wait()
             except asyncio.CancelledError:
-                line["withdrawn"] = True
+                begun.line["withdrawn"] = True
                 raise
         return answer["action"], answer.get("content")
-
-    async def on_progress(self, *_):
-        self.line["progress"] += 1
 
 
 def as_json(model):

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 from fastmcp import Client
 from fastmcp.client.elicitation import ElicitResult
-from fastmcp.client.transports import StdioTransport
+from fastmcp.client.transports import StdioTransport, StreamableHttpTransport
 
 from plans import carry_out, environment_of
 
@@ -17,8 +17,12 @@ async def connect(plan, on_question):
         return ElicitResult(action=action, content=content)
 
     command, *arguments = plan["server"]
+    if "url" in plan:
+        transport = StreamableHttpTransport(plan["url"])
+    else:
+        transport = StdioTransport(command=command, args=arguments, env=environment_of(plan), keep_alive=False)
     client = Client(
-        StdioTransport(command=command, args=arguments, env=environment_of(plan), keep_alive=False),
+        transport,
         mode="2026-07-28" if plan["era"] == "modern" else plan["era"],
         elicitation_handler=elicit if plan["elicitation"] else None,
     )

@@ -17,8 +17,9 @@ async def connect(plan, on_question):
         return types.ElicitResult(action=action, content=content)
 
     command, *arguments = plan["server"]
+    stdio = StdioServerParameters(command=command, args=arguments, env=environment_of(plan))
     client = Client(
-        StdioServerParameters(command=command, args=arguments, env=environment_of(plan)),
+        plan.get("url") or stdio,
         mode="2026-07-28" if plan["era"] == "modern" else plan["era"],
         elicitation_callback=elicit if plan["elicitation"] else None,
     )

@@ -1,6 +1,6 @@
 // A client of the TypeScript SDK, version 2.
 
-import { Client } from "@modelcontextprotocol/client";
+import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 
 import { carryOut } from "./plans.mjs";
@@ -23,14 +23,22 @@ await carryOut(async (plan, onQuestion) => {
   if (plan.elicitation) {
     client.setRequestHandler("elicitation/create", ({ params }, { mcpReq }) => onQuestion(params, mcpReq.signal));
   }
-  const [command, ...args] = plan.server;
-  const env = { ...process.env, ...plan.env };
-  await client.connect(new StdioClientTransport({ command, args, env, stderr: "ignore" }));
+  const transport = transportOf(plan);
+  await client.connect(transport);
   const { tools } = await client.listTools();
   return {
     protocolVersion: client.getNegotiatedProtocolVersion(),
     tools,
     call: (call, options) => client.callTool({ name: call.tool, arguments: call.arguments }, options),
-    close: () => client.close(),
+    close: async () => {
+      await transport.terminateSession?.();
+      await client.close();
+    },
   };
 });
+
+function transportOf(plan) {
+  if (plan.url) return new StreamableHTTPClientTransport(new URL(plan.url));
+  const [command, ...args] = plan.server;
+  return new StdioClientTransport({ command, args, env: { ...process.env, ...plan.env }, stderr: "ignore" });
+}

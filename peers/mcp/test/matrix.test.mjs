@@ -1,12 +1,13 @@
 // Every SDK client in front of every SDK server, with the gateway in between and without: what is not a question is the
-// same, and what is one ends as the scenario says. The servers' witnesses are the judges of what ran.
+// same, and what is one ends as the scenario says. Some of the servers also stand behind a gateway that listens: what a
+// client sees of them over HTTP is compared with what it sees over stdio without the gateway. The servers' witnesses are the judges of what ran.
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
 
-import { behindGateway, carryOut, CLIENTS, linesOf, pushes, scratch, SERVERS } from "./peers.mjs";
-import { AGAIN, inEra, QUESTIONS, TOO_FAST, TRANSPARENT, UNANSWERED } from "./scenarios.mjs";
+import { behindGateway, carryOut, CLIENTS, linesOf, listening, pushes, scratch, SERVERS } from "./peers.mjs";
+import { AGAIN, inEra, QUESTIONS, TOGETHER, TOO_FAST, TRANSPARENT, UNANSWERED } from "./scenarios.mjs";
 
 const PATIENCE_MS = 240_000;
 /** A fast answer is a person's, so that what depends on it does not depend on this machine. */
@@ -20,6 +21,8 @@ for (const client of CLIENTS) {
   test(client.name, async (context) => {
     const folder = scratch(context);
     const plans = client.eras.flatMap((era) => SERVERS.flatMap((server) => connections(folder, client, era, server)));
+    const behindHttp = plans.filter((plan) => plan.isOverHttp);
+    await Promise.all(behindHttp.map(async (plan) => (plan.url = await listening(context, plan))));
     const reports = await carryOut(client, plans, PATIENCE_MS);
     for (const plan of plans.filter((plan) => plan.direct)) {
       const direct = reports.get(plan.direct);
@@ -32,31 +35,23 @@ for (const client of CLIENTS) {
 function connections(folder, client, era, server) {
   const isPush = pushes(era, server);
   const plans = [];
-  const add = (what, env, elicitation, calls, judge) => {
+  const add = (what, env, elicitation, calls, judge, together = false) => {
     const name = `${era}, ${server.name}: ${what}`;
-    const witness = (way) => join(folder, `${name} ${way}`.replaceAll(/[^\w]+/g, "-"));
-    const direct = `${name}, direct`;
-    const command = (path) => [...server.command, path];
-    const common = { era, elicitation, client, isPush };
-    plans.push(
-      { ...common, name: direct, env: {}, calls: calls.flatMap(withNamed), server: command(witness("direct")), witness: witness("direct") },
-      {
-        ...common,
-        name,
-        direct,
-        env,
-        calls,
-        judge,
-        log: witness("log"),
-        witness: witness("gateway"),
-        directWitness: witness("direct"),
-        server: behindGateway(command(witness("gateway")), witness("log")),
-      },
-    );
+    const file = (way) => join(folder, `${name} ${way}`.replaceAll(/[^\w]+/g, "-"));
+    const reached = (way) => ({ witness: file(way), server: [...server.command, file(way)] });
+    const common = { era, elicitation, client, isPush, together };
+    const without = { ...common, name: `${name}, direct`, env: {}, calls: calls.flatMap(withNamed), ...reached("direct") };
+    const through = { ...common, direct: without.name, directWitness: without.witness, env, calls, judge };
+    const stdio = { ...through, name, log: file("log"), ...reached("gateway") };
+    plans.push(without, { ...stdio, server: behindGateway(stdio.server, stdio.log) });
+    if (client.overHttp && server.overHttp) {
+      plans.push({ ...through, name: `${name}, over HTTP`, isOverHttp: true, log: file("log of HTTP"), ...reached("HTTP") });
+    }
   };
   const all = [...TRANSPARENT, ...AGAIN, ...QUESTIONS];
   add("asks", A_PERSON, true, all, judgeQuestions);
   if (server.name === "typescript-v2") {
+    add("asks at the same time", A_PERSON, true, TOGETHER, judgeQuestions, true);
     add("declares no elicitation", A_PERSON, false, all, judgeSame("not_offered"));
     add("switched off", OFF, true, all, judgeSame("disabled"));
     add("answers faster than a person", NO_PERSON, true, TOO_FAST, judgeQuestions);
@@ -104,8 +99,10 @@ function judgeQuestions(report, direct, plan) {
     outcomes.push(...outcomesOf(call, plan));
   }
   const records = recordsOf(plan);
+  const recorded = records.map((record) => record.outcome);
   // How the record of a call ends that its own client gave up, comes last and is not compared.
-  assert.deepEqual(records.map((record) => record.outcome).slice(0, outcomes.length), outcomes);
+  if (!plan.together) assert.deepEqual(recorded.slice(0, outcomes.length), outcomes);
+  else for (const outcome of new Set(outcomes)) assert.equal(countOf(recorded, outcome), countOf(outcomes, outcome), outcome);
   for (const record of records) {
     assert.equal(record.era, plan.isPush ? "push" : "mrtr");
     assert.equal(record.rail, record.outcome === "remembered" ? "refuse" : "form");
@@ -157,6 +154,10 @@ function sameLine(line, direct) {
   assert.deepEqual(rest, directRest);
   // SDKs drop progress that they read together with the result, so that its number is no constant.
   assert.equal(progress > 0, directProgress > 0, `${line.name}: progress`);
+}
+
+function countOf(outcomes, outcome) {
+  return outcomes.filter((other) => other === outcome).length;
 }
 
 function lineOf(report, name) {

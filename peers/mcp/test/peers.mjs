@@ -1,9 +1,10 @@
 // The SDKs: their client and server programs, where they are installed, and what is particular about them.
 
 import { spawn } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 
 const { HANDRAISE_BIN, HANDRAISE_RMCP_PEER, HANDRAISE_PEERS_PYTHON } = process.env;
@@ -19,18 +20,18 @@ const rmcp = (role) => HANDRAISE_RMCP_PEER && [HANDRAISE_RMCP_PEER, role];
  * the question's schema themselves, and never send a wrong one.
  */
 export const CLIENTS = present([
-  { name: "typescript-v1", command: node("clients/typescript-v1.mjs"), eras: ["legacy"] },
-  { name: "typescript-v2", command: node("clients/typescript-v2.mjs"), eras: ["legacy", "2025-06-18", "auto", "modern"] },
-  { name: "python-mcp", command: python("clients/python_mcp.py"), eras: ["legacy", "auto", "modern"] },
-  { name: "python-fastmcp", command: python("clients/python_fastmcp.py"), eras: ["legacy", "auto", "modern"], checks: true },
+  { name: "typescript-v1", command: node("clients/typescript-v1.mjs"), eras: ["legacy"], overHttp: true },
+  { name: "typescript-v2", command: node("clients/typescript-v2.mjs"), eras: ["legacy", "2025-06-18", "auto", "modern"], overHttp: true },
+  { name: "python-mcp", command: python("clients/python_mcp.py"), eras: ["legacy", "auto", "modern"], overHttp: true },
+  { name: "python-fastmcp", command: python("clients/python_fastmcp.py"), eras: ["legacy", "auto", "modern"], checks: true, overHttp: true },
   { name: "rmcp", command: rmcp("client"), eras: ["legacy", "2025-06-18", "auto", "modern"] },
 ]);
 
-/** The servers. Each takes the path of its witness as the last argument. */
+/** The servers. Each takes the path of its witness as the last argument. Those `overHttp` are also reached over HTTP. */
 export const SERVERS = present([
   { name: "typescript-v1", command: node("servers/typescript-v1.mjs"), modern: false },
-  { name: "typescript-v2", command: node("servers/typescript-v2.mjs"), modern: true },
-  { name: "python-mcp", command: python("servers/python_mcp.py"), modern: true },
+  { name: "typescript-v2", command: node("servers/typescript-v2.mjs"), modern: true, overHttp: true },
+  { name: "python-mcp", command: python("servers/python_mcp.py"), modern: true, overHttp: true },
   { name: "rmcp", command: rmcp("server"), modern: true },
 ]);
 
@@ -46,6 +47,25 @@ export function pushes(era, server) {
 /** The gateway in front of a server, its log in a file. */
 export function behindGateway(server, log) {
   return ["/bin/sh", "-c", 'log="$1"; shift; exec "$@" 2>>"$log"', "sh", log, HANDRAISE_BIN, "mcp", "--", ...server];
+}
+
+/** The gateway over HTTP in front of a server, its log in a file, until the tests are over; gives its address. */
+export async function listening(context, { server, env, log }) {
+  const stderr = openSync(log, "a");
+  const gateway = spawn(HANDRAISE_BIN, ["mcp", "--listen", "127.0.0.1:0", "--", ...server], {
+    stdio: ["ignore", "pipe", stderr],
+    env: { ...process.env, ...env },
+  });
+  closeSync(stderr);
+  const gone = new Promise((resolve) => gateway.on("close", resolve));
+  context.after(async () => {
+    gateway.kill("SIGTERM");
+    const timer = setTimeout(() => gateway.kill("SIGKILL"), 5000);
+    await gone;
+    clearTimeout(timer);
+  });
+  for await (const line of createInterface(gateway.stdout)) return line;
+  throw new Error(`the gateway does not listen: ${linesOf(log).at(-1)}`);
 }
 
 /** A folder that is gone when the tests are over. */

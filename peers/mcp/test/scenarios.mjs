@@ -71,6 +71,18 @@ export const UNANSWERED = [
   tap("accept", { answer: accept("accept 1"), ends: "chosen", outcome: "accept" }),
 ];
 
+/**
+ * Calls that are made at the same time: every answer finds its own call, also where the next call is over before it, and
+ * a call that is given up takes no other with it.
+ */
+export const TOGETHER = [
+  tap("late", { answer: { ...accept("late 2"), afterMs: 100 }, ends: "chosen", outcome: "accept" }),
+  tap("at once", { answer: accept("at once 1"), ends: "chosen", outcome: "accept" }),
+  tap("given up", { answer: { aborts: true }, ends: "gone", outcome: {} }),
+  tap("late no", { answer: { action: "decline", afterMs: 50 }, ends: "refused", outcome: "decline" }),
+  ...TRANSPARENT.filter((call) => ["echo", "fail", "the server's own question", "named"].includes(call.name)),
+];
+
 /** What the entry says for an era, where it tells the eras apart. */
 export function inEra(entry, isPush) {
   return entry !== null && typeof entry === "object" ? entry[isPush ? "push" : "mrtr"] : entry;
