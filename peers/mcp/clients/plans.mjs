@@ -4,7 +4,8 @@
 //   plan:   { name, server: [command, …arguments], env: {…}, url?, era, elicitation: boolean, calls: [call, …], together? }
 //   url:    where a server listens; without one, the server is started, and spoken to over stdio
 //   era:    "legacy", "2025-06-18", "auto" or "modern"
-//   call:   { name, tool, arguments, answer? }, made one after the other, or all together
+//   call:   { name, tool, arguments, answer?, givesUp? }, made one after the other, or all together; one that givesUp
+//           does so at its first progress
 //   answer: { action, content?, afterMs? }, { throws: words }, { never: true }, or { aborts: true }, which gives up the
 //           call that asks; without one, questions are declined
 // A report is one line of JSON on stdout for each plan, as they end:
@@ -38,8 +39,12 @@ async function reportOf(plan, connect) {
     const line = { name: call.name, asked: [], withdrawn: false, progress: 0 };
     const abort = new AbortController();
     begun.push({ call, line, abort });
+    const onprogress = () => {
+      line.progress++;
+      if (call.givesUp) abort.abort("aborted");
+    };
     try {
-      line.result = await server.call(call, { signal: abort.signal, onprogress: () => line.progress++ });
+      line.result = await server.call(call, { signal: abort.signal, onprogress });
     } catch (error) {
       line.error = fault(error);
     }

@@ -66,6 +66,8 @@ class Calls:
 
         async def on_progress(*_):
             line["progress"] += 1
+            if call.get("givesUp"):
+                acting.cancel()
 
         acting = asyncio.create_task(act(call, on_progress))
         self.begun.append(SimpleNamespace(call=call, line=line, acting=acting))

@@ -56,6 +56,15 @@ def echoed(given):
     )
 
 
+async def wait(context, given):
+    try:
+        await context.session.report_progress(1)
+        await asyncio.Event().wait()
+    except asyncio.CancelledError:
+        witness("wait, given up", given)
+        raise
+
+
 async def ask(context, params):
     if context.protocol_version < "2026-07-28":
         answer = await context.session.elicit_form(**QUESTION, related_request_id=context.request_id)
@@ -80,6 +89,8 @@ async def call_tool(context, params):
                 await context.session.report_progress(step + 1, given["steps"])
                 await asyncio.sleep(0.01)
             return text(f"counted to {given['steps']}")
+        case "wait":
+            return await wait(context, given)
         case "ask":
             return await ask(context, params)
         case "tap":

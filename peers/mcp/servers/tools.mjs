@@ -42,6 +42,13 @@ export function tapped(given) {
   return { ...text(JSON.stringify(refusal)), isError: true };
 }
 
+/** Waits until the call is given up, and writes that into the witness too. */
+export async function waited(given, signal) {
+  if (!signal.aborted) await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
+  witness("wait, given up", given);
+  return text("nobody reads this");
+}
+
 export const text = (words) => ({ content: [{ type: "text", text: words }] });
 
 /** Keeps progress and result apart: a client that reads both at once may drop the progress of a call that is over. */

@@ -4,7 +4,7 @@ import { Server } from "@modelcontextprotocol/sdk/server/index.js";
 import { StdioServerTransport } from "@modelcontextprotocol/sdk/server/stdio.js";
 import { CallToolRequestSchema, ListToolsRequestSchema, McpError } from "@modelcontextprotocol/sdk/types.js";
 
-import { apart, echoed, FAILURE, QUESTION, tapped, text, tools, witness } from "./tools.mjs";
+import { apart, echoed, FAILURE, QUESTION, tapped, text, tools, waited, witness } from "./tools.mjs";
 
 const server = new Server({ name: "typescript-v1", version: "1" }, { capabilities: { tools: {} } });
 server.setRequestHandler(ListToolsRequestSchema, () => ({ tools }));
@@ -25,6 +25,12 @@ server.setRequestHandler(CallToolRequestSchema, async ({ params }, extra) => {
         await apart();
       }
       return text(`counted to ${given.steps}`);
+    case "wait":
+      await extra.sendNotification({
+        method: "notifications/progress",
+        params: { progressToken: params._meta?.progressToken, progress: 1 },
+      });
+      return waited(given, extra.signal);
     case "ask":
       return text(`the client answered ${JSON.stringify(await server.elicitInput(QUESTION))}`);
     case "tap":

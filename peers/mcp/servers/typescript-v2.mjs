@@ -3,7 +3,7 @@
 import { inputRequired, ProtocolError, Server } from "@modelcontextprotocol/server";
 import { serveStdio } from "@modelcontextprotocol/server/stdio";
 
-import { apart, echoed, FAILURE, QUESTION, tapped, text, tools, witness } from "./tools.mjs";
+import { apart, echoed, FAILURE, QUESTION, tapped, text, tools, waited, witness } from "./tools.mjs";
 
 serveStdio(() => {
   const server = new Server({ name: "typescript-v2", version: "1" }, { capabilities: { tools: {} } });
@@ -25,6 +25,12 @@ serveStdio(() => {
           await apart();
         }
         return text(`counted to ${given.steps}`);
+      case "wait":
+        await context.mcpReq.notify({
+          method: "notifications/progress",
+          params: { progressToken: context.mcpReq._meta?.progressToken, progress: 1 },
+        });
+        return waited(given, context.mcpReq.signal);
       case "ask": {
         const answer = context.mcpReq.inputResponses?.goOn;
         if (answer === undefined) {

@@ -20,10 +20,10 @@ const rmcp = (role) => HANDRAISE_RMCP_PEER && [HANDRAISE_RMCP_PEER, role];
  * the question's schema themselves, and never send a wrong one.
  */
 export const CLIENTS = present([
-  { name: "typescript-v1", command: node("clients/typescript-v1.mjs"), eras: ["legacy"], overHttp: true },
-  { name: "typescript-v2", command: node("clients/typescript-v2.mjs"), eras: ["legacy", "2025-06-18", "auto", "modern"], overHttp: true },
-  { name: "python-mcp", command: python("clients/python_mcp.py"), eras: ["legacy", "auto", "modern"], overHttp: true },
-  { name: "python-fastmcp", command: python("clients/python_fastmcp.py"), eras: ["legacy", "auto", "modern"], checks: true, overHttp: true },
+  { name: "typescript-v1", command: node("clients/typescript-v1.mjs"), eras: ["legacy"] },
+  { name: "typescript-v2", command: node("clients/typescript-v2.mjs"), eras: ["legacy", "2025-06-18", "auto", "modern"] },
+  { name: "python-mcp", command: python("clients/python_mcp.py"), eras: ["legacy", "auto", "modern"] },
+  { name: "python-fastmcp", command: python("clients/python_fastmcp.py"), eras: ["legacy", "auto", "modern"], checks: true },
   { name: "rmcp", command: rmcp("client"), eras: ["legacy", "2025-06-18", "auto", "modern"] },
 ]);
 
@@ -57,7 +57,7 @@ export async function listening(context, { server, env, log }) {
     env: { ...process.env, ...env },
   });
   closeSync(stderr);
-  const gone = new Promise((resolve) => gateway.on("close", resolve));
+  const gone = new Promise((resolve) => gateway.on("exit", resolve));
   context.after(async () => {
     gateway.kill("SIGTERM");
     const timer = setTimeout(() => gateway.kill("SIGKILL"), 5000);

@@ -11,6 +11,7 @@ export const TRANSPARENT = [
   { name: "echo", tool: "echo", arguments: { note: "echo", text: "hé\u{1F64B}\u0000\u2028", deep: [[{ "": null }]], n: 1e-7 } },
   { name: "fail", tool: "fail", arguments: { note: "fail" } },
   { name: "count", tool: "count", arguments: { note: "count", steps: 3 } },
+  { name: "given up while it runs", tool: "wait", arguments: { note: "given up while it runs" }, givesUp: true },
   { name: "unknown tool", tool: "none", arguments: { note: "unknown tool" } },
   {
     name: "the server's own question",
@@ -80,7 +81,7 @@ export const TOGETHER = [
   tap("at once", { answer: accept("at once 1"), ends: "chosen", outcome: "accept" }),
   tap("given up", { answer: { aborts: true }, ends: "gone", outcome: {} }),
   tap("late no", { answer: { action: "decline", afterMs: 50 }, ends: "refused", outcome: "decline" }),
-  ...TRANSPARENT.filter((call) => ["echo", "fail", "the server's own question", "named"].includes(call.name)),
+  ...TRANSPARENT.filter((call) => ["echo", "given up while it runs", "the server's own question", "named"].includes(call.name)),
 ];
 
 /** What the entry says for an era, where it tells the eras apart. */

@@ -5,10 +5,11 @@ use std::{
     io::{Read as _, Write as _},
     process::Stdio,
     sync::{Arc, Mutex, PoisonError},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use anyhow::{Context as _, bail};
+use futures_util::future;
 use rmcp::{
     ClientHandler, ErrorData, RoleClient,
     model::{
@@ -19,11 +20,12 @@ use rmcp::{
         ClientLifecycleMode, ClientServiceExt as _, NotificationContext, RequestContext, RunningService,
         ServiceError,
     },
+    transport::StreamableHttpClientTransport,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::{
-    process::{Child, Command},
+    process::{Child, ChildStdin, ChildStdout, Command},
     sync::Notify,
     task::JoinSet,
 };
@@ -37,9 +39,12 @@ struct Plan {
     name: String,
     server: Vec<String>,
     env: HashMap<String, String>,
+    url: Option<String>,
     era: Era,
     elicitation: bool,
     calls: Vec<Call>,
+    #[serde(default)]
+    together: bool,
 }
 
 #[derive(Clone, Copy, Deserialize)]
@@ -58,6 +63,8 @@ struct Call {
     tool: String,
     arguments: JsonObject,
     answer: Option<Answer>,
+    #[serde(rename = "givesUp", default)]
+    gives_up: bool,
 }
 
 /// What the person at this client does with a question.
@@ -78,6 +85,8 @@ enum Answer {
     Given {
         action: String,
         content: Option<Value>,
+        #[serde(rename = "afterMs", default)]
+        after_ms: u64,
     },
 }
 
@@ -95,14 +104,29 @@ struct Line {
 }
 
 /// One call that is under way, or was.
-#[derive(Default)]
 struct UnderWay {
-    answer: Option<Answer>,
+    call: Call,
     line: Mutex<Line>,
     abort: Notify,
 }
 
 impl UnderWay {
+    fn new(call: Call) -> Self {
+        let line = Line { name: call.name.clone(), ..Line::default() };
+        Self { call, line: line.into(), abort: Notify::new() }
+    }
+
+    /// Whether a question has the choices of this call, or is the one that its tool asks.
+    fn is_about(&self, params: &Value) -> bool {
+        let device = &params["requestedSchema"]["properties"]["deviceId"];
+        if device.is_null() {
+            return self.call.tool == "ask";
+        }
+        let titled = device["oneOf"].as_array().map(|all| all.iter().map(|one| one["const"].clone()));
+        let choices = titled.map_or_else(|| device["enum"].clone(), Iterator::collect);
+        self.call.arguments.get("offer") == Some(&choices)
+    }
+
     fn line<T>(&self, write: impl FnOnce(&mut Line) -> T) -> T {
         write(&mut self.line.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -112,12 +136,20 @@ impl UnderWay {
 struct Client {
     era: Era,
     elicitation: bool,
-    now: Arc<Mutex<Arc<UnderWay>>>,
+    begun: Arc<Mutex<Vec<Arc<UnderWay>>>>,
 }
 
 impl Client {
-    fn now(&self) -> Arc<UnderWay> {
-        self.now.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    fn begin(&self, call: Call) -> Arc<UnderWay> {
+        let call = Arc::new(UnderWay::new(call));
+        self.begun.lock().unwrap_or_else(PoisonError::into_inner).push(call.clone());
+        call
+    }
+
+    /// The last call that fits, or the last one of all.
+    fn last(&self, fits: impl Fn(&UnderWay) -> bool) -> Option<Arc<UnderWay>> {
+        let begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
+        begun.iter().rev().find(|call| fits(call)).or(begun.last()).cloned()
     }
 }
 
@@ -140,17 +172,20 @@ impl ClientHandler for Client {
         params: ElicitRequestParams,
         context: RequestContext<RoleClient>,
     ) -> Result<ElicitResult, ErrorData> {
-        let now = self.now();
-        now.line(|line| line.asked.push(json!(params)));
-        match &now.answer {
+        let params = json!(params);
+        let now = self.last(|call| call.is_about(&params));
+        let now = now.ok_or_else(|| ErrorData::internal_error("no call", None))?;
+        now.line(|line| line.asked.push(params));
+        match &now.call.answer {
             None => Ok(ElicitResult::new(ElicitationAction::Decline)),
             Some(Answer::Throws { throws }) => Err(ErrorData::internal_error(throws.clone(), None)),
-            Some(Answer::Given { action, content }) => {
+            Some(Answer::Given { action, content, after_ms }) => {
+                tokio::time::sleep(Duration::from_millis(*after_ms)).await;
                 serde_json::from_value(json!({"action": action, "content": content}))
                     .map_err(|error| ErrorData::internal_error(error.to_string(), None))
             }
             Some(Answer::Never { .. } | Answer::Aborts { .. }) => {
-                if matches!(now.answer, Some(Answer::Aborts { .. })) {
+                if matches!(now.call.answer, Some(Answer::Aborts { .. })) {
                     now.abort.notify_one();
                 }
                 context.ct.cancelled().await;
@@ -161,7 +196,13 @@ impl ClientHandler for Client {
     }
 
     async fn on_progress(&self, _: ProgressNotificationParam, _: NotificationContext<RoleClient>) {
-        self.now().line(|line| line.progress += 1);
+        // The tools that report progress.
+        if let Some(now) = self.last(|begun| ["count", "wait"].contains(&begun.call.tool.as_str())) {
+            now.line(|line| line.progress += 1);
+            if now.call.gives_up {
+                now.abort.notify_one();
+            }
+        }
     }
 }
 
@@ -192,6 +233,34 @@ async fn work(plans: Arc<Mutex<VecDeque<Plan>>>) -> anyhow::Result<()> {
 }
 
 async fn report(plan: Plan) -> anyhow::Result<Value> {
+    let client = Client { era: plan.era, elicitation: plan.elicitation, begun: Arc::default() };
+    let (service, server) = match &plan.url {
+        Some(url) => {
+            let transport = StreamableHttpClientTransport::from_uri(url.as_str());
+            (client.clone().serve_with_lifecycle(transport, lifecycle(plan.era)).await?, None)
+        }
+        None => {
+            let (pipes, server) = start(&plan)?;
+            (client.clone().serve_with_lifecycle(pipes, lifecycle(plan.era)).await?, Some(server))
+        }
+    };
+    let version = service.peer_info().map(|info| info.protocol_version.to_string());
+    let tools = service.list_all_tools().await?;
+    if plan.together {
+        future::join_all(plan.calls.into_iter().map(|call| act(&client, &service, call))).await;
+    } else {
+        for call in plan.calls {
+            act(&client, &service, call).await;
+        }
+    }
+    let close_ms = close(service, server).await?;
+    let begun = client.begun.lock().unwrap_or_else(PoisonError::into_inner);
+    let lines: Vec<Line> = begun.iter().map(|call| call.line(|line| line.clone())).collect();
+    Ok(json!({"protocolVersion": version, "tools": tools, "calls": lines, "closeMs": close_ms}))
+}
+
+/// Starts a server that speaks over stdio.
+fn start(plan: &Plan) -> anyhow::Result<((ChildStdout, ChildStdin), Child)> {
     let [program, arguments @ ..] = plan.server.as_slice() else { bail!("a plan without a server") };
     let mut server = Command::new(program)
         .args(arguments)
@@ -202,26 +271,19 @@ async fn report(plan: Plan) -> anyhow::Result<Value> {
         .kill_on_drop(true)
         .spawn()
         .with_context(|| format!("cannot start {program}"))?;
-    let (stdin, stdout) = server.stdin.take().zip(server.stdout.take()).context("no pipes")?;
-    let client = Client { era: plan.era, elicitation: plan.elicitation, now: Arc::default() };
-    let service = client.clone().serve_with_lifecycle((stdout, stdin), lifecycle(plan.era)).await?;
-    let version = service.peer_info().map(|info| info.protocol_version.to_string());
-    let tools = service.list_all_tools().await?;
-    let mut calls = Vec::new();
-    for call in plan.calls {
-        calls.push(act(&client, &service, call).await);
-    }
-    let close_ms = close(service, server).await?;
-    let lines: Vec<Line> = calls.iter().map(|call| call.line(|line| line.clone())).collect();
-    Ok(json!({"protocolVersion": version, "tools": tools, "calls": lines, "closeMs": close_ms}))
+    let pipes = server.stdout.take().zip(server.stdin.take()).context("no pipes")?;
+    Ok((pipes, server))
 }
 
-/// Ends the connection as a client does, by closing the server's stdin; gives the milliseconds until it is gone.
+/// Ends the connection as a client does: ends the session, or closes the server's stdin and waits until it is gone.
+/// Gives the milliseconds that this took.
 #[expect(clippy::disallowed_methods, reason = "a peer of the tests shares no code with what it tests")]
-async fn close(service: RunningService<RoleClient, Client>, mut server: Child) -> anyhow::Result<u128> {
+async fn close(service: RunningService<RoleClient, Client>, server: Option<Child>) -> anyhow::Result<u128> {
     let before = Instant::now();
     service.cancel().await?;
-    server.wait().await?;
+    if let Some(mut server) = server {
+        server.wait().await?;
+    }
     Ok(before.elapsed().as_millis())
 }
 
@@ -234,11 +296,9 @@ fn lifecycle(era: Era) -> ClientLifecycleMode {
     }
 }
 
-async fn act(client: &Client, service: &RunningService<RoleClient, Client>, call: Call) -> Arc<UnderWay> {
-    let line = Line { name: call.name, ..Line::default() };
-    let now = Arc::new(UnderWay { answer: call.answer, line: line.into(), abort: Notify::new() });
-    *client.now.lock().unwrap_or_else(PoisonError::into_inner) = now.clone();
-    let params = CallToolRequestParams::new(call.tool).with_arguments(call.arguments);
+async fn act(client: &Client, service: &RunningService<RoleClient, Client>, call: Call) {
+    let params = CallToolRequestParams::new(call.tool.clone()).with_arguments(call.arguments.clone());
+    let now = client.begin(call);
     let ended = tokio::select! {
         ended = service.call_tool(params) => ended,
         // Giving the future up is how this SDK cancels a call.
@@ -249,5 +309,4 @@ async fn act(client: &Client, service: &RunningService<RoleClient, Client>, call
         Err(ServiceError::McpError(error)) => line.error = Some(json!(error)),
         Err(error) => line.error = Some(json!({"code": null, "message": error.to_string()})),
     });
-    now
 }

@@ -51,7 +51,7 @@ impl ServerHandler for Server {
         call: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        self.witness(&call).map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
+        self.witness(&call.name, &call)?;
         let given = call.arguments.clone().unwrap_or_default();
         let result = match call.name.as_ref() {
             "echo" => echoed(&given),
@@ -60,6 +60,12 @@ impl ServerHandler for Server {
                 return Err(ErrorData::new(ErrorCode(-31999), "the tool failed", Some(data)));
             }
             "count" => count(&given, &context).await,
+            "wait" => {
+                progress(&context, 1, None).await;
+                context.ct.cancelled().await;
+                self.witness("wait, given up", &call)?;
+                text("nobody reads this")
+            }
             "ask" => return ask(&call, &context).await,
             "tap" => tapped(&given),
             name => return Err(ErrorData::invalid_params(format!("no tool {name}"), None)),
@@ -69,9 +75,12 @@ impl ServerHandler for Server {
 }
 
 impl Server {
-    fn witness(&self, call: &CallToolRequestParams) -> std::io::Result<()> {
-        let mut file = OpenOptions::new().append(true).create(true).open(&self.witness)?;
-        writeln!(file, "{}", json!({"tool": call.name, "arguments": call.arguments}))
+    /// Writes down what happened to a call.
+    fn witness(&self, what: &str, call: &CallToolRequestParams) -> Result<(), ErrorData> {
+        let line = json!({"tool": what, "arguments": call.arguments});
+        let file = OpenOptions::new().append(true).create(true).open(&self.witness);
+        file.and_then(|mut file| writeln!(file, "{line}"))
+            .map_err(|error| ErrorData::internal_error(error.to_string(), None))
     }
 }
 
@@ -115,16 +124,19 @@ async fn count(given: &JsonObject, context: &RequestContext<RoleServer>) -> Valu
         .and_then(Value::as_u64)
         .and_then(|steps| u32::try_from(steps).ok())
         .unwrap_or_default();
-    if let Some(token) = context.meta.get_progress_token() {
-        for step in 1..=steps {
-            let progress =
-                ProgressNotificationParam::new(token.clone(), f64::from(step)).with_total(f64::from(steps));
-            // A client that is gone needs no progress.
-            let _ = context.peer.notify_progress(progress).await;
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
+    for step in 1..=steps {
+        progress(context, step, Some(steps)).await;
+        tokio::time::sleep(Duration::from_millis(10)).await;
     }
     text(&format!("counted to {steps}"))
+}
+
+async fn progress(context: &RequestContext<RoleServer>, step: u32, steps: Option<u32>) {
+    let Some(token) = context.meta.get_progress_token() else { return };
+    let mut progress = ProgressNotificationParam::new(token, f64::from(step));
+    progress.total = steps.map(f64::from);
+    // A client that is gone needs no progress.
+    let _ = context.peer.notify_progress(progress).await;
 }
 
 async fn ask(
