@@ -234,15 +234,12 @@ async fn work(plans: Arc<Mutex<VecDeque<Plan>>>) -> anyhow::Result<()> {
 
 async fn report(plan: Plan) -> anyhow::Result<Value> {
     let client = Client { era: plan.era, elicitation: plan.elicitation, begun: Arc::default() };
-    let (service, server) = match &plan.url {
-        Some(url) => {
-            let transport = StreamableHttpClientTransport::from_uri(url.as_str());
-            (client.clone().serve_with_lifecycle(transport, lifecycle(plan.era)).await?, None)
-        }
-        None => {
-            let (pipes, server) = start(&plan)?;
-            (client.clone().serve_with_lifecycle(pipes, lifecycle(plan.era)).await?, Some(server))
-        }
+    let (service, server) = if let Some(url) = &plan.url {
+        let transport = StreamableHttpClientTransport::from_uri(url.as_str());
+        (client.clone().serve_with_lifecycle(transport, lifecycle(plan.era)).await?, None)
+    } else {
+        let (pipes, server) = start(&plan)?;
+        (client.clone().serve_with_lifecycle(pipes, lifecycle(plan.era)).await?, Some(server))
     };
     let version = service.peer_info().map(|info| info.protocol_version.to_string());
     let tools = service.list_all_tools().await?;
