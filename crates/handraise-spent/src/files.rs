@@ -56,7 +56,7 @@ pub(crate) struct Files {
 impl Files {
     pub(crate) fn open(base: &Path, inner: &[&str]) -> Result<Self, OpenError> {
         let failed = |source: io::Error| OpenError::Io { path: joined(base, inner), source };
-        std::fs::create_dir_all(base).map_err(failed)?;
+        make(base).map_err(failed)?;
         let mut at = open_folder(CWD, base, true).map_err(|errno| failed(errno.into()))?;
         for (depth, name) in inner.iter().enumerate() {
             match mkdirat(&at, *name, Mode::RWXU) {
@@ -125,6 +125,17 @@ impl Files {
             }
         }
     }
+}
+
+/// Makes a folder with all above it, on disk: a power loss takes no folder away whose nonces are spent.
+fn make(base: &Path) -> io::Result<()> {
+    let made: Vec<&Path> = base.ancestors().take_while(|folder| !folder.exists()).collect();
+    std::fs::create_dir_all(base)?;
+    for parent in made.iter().filter_map(|folder| folder.parent()) {
+        let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
+        std::fs::File::open(parent)?.sync_all()?;
+    }
+    Ok(())
 }
 
 /// When what a nonce belonged to ends, as its file says.

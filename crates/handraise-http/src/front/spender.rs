@@ -11,6 +11,7 @@ use std::{
 
 use handraise_mcp::{confirm::Spent, envelope::Spend};
 use handraise_spent::{Store, Was};
+use handraise_transport::{clock::SystemClock, limited::Limited};
 use tokio::runtime::Handle;
 
 use super::{
@@ -53,6 +54,7 @@ impl Spender {
 
 /// Answers each question, in the order in which they came.
 fn run(mut store: Store, questions: &Receiver<Question>) {
+    let mut complaints = Limited::new(SystemClock::shared());
     for (link, Spend { ticket, nonce, expires_ms, claims }) in questions {
         let now_ms = now().wall_ms;
         let was = if claims { store.claim(nonce, expires_ms, now_ms) } else { store.look(nonce, now_ms) };
@@ -60,9 +62,12 @@ fn run(mut store: Store, questions: &Receiver<Question>) {
             Was::Unspent => Spent::No,
             Was::Spent => Spent::Yes,
             Was::Unknown => {
-                tracing::error!(
-                    "the store of spent confirmations does not answer; what waits for it does not run"
-                );
+                if let Some(left_out) = complaints.admit() {
+                    tracing::error!(
+                        left_out,
+                        "the store of spent confirmations does not answer; what waits for it does not run"
+                    );
+                }
                 Spent::Unknown
             }
         };

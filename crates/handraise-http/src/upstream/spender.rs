@@ -8,6 +8,7 @@ use std::{
 
 use handraise_mcp::{confirm::Spent, envelope::Spend};
 use handraise_spent::{Store, Was};
+use handraise_transport::{clock::SystemClock, limited::Limited};
 use tokio::sync::mpsc;
 
 use super::stdio::now;
@@ -21,6 +22,7 @@ pub(super) fn start(store: Option<Store>) -> io::Result<(Sender<Spend>, Said)> {
     let (says, said) = mpsc::unbounded_channel();
     let Some(mut store) = store else { return Ok((questions, said)) };
     let answer = move || {
+        let mut complaints = Limited::new(SystemClock::shared());
         for Spend { ticket, nonce, expires_ms, claims } in asked {
             let now_ms = now().wall_ms;
             let was = if claims { store.claim(nonce, expires_ms, now_ms) } else { store.look(nonce, now_ms) };
@@ -28,9 +30,12 @@ pub(super) fn start(store: Option<Store>) -> io::Result<(Sender<Spend>, Said)> {
                 Was::Unspent => Spent::No,
                 Was::Spent => Spent::Yes,
                 Was::Unknown => {
-                    tracing::error!(
-                        "the store of spent confirmations does not answer; what waits for it does not run"
-                    );
+                    if let Some(left_out) = complaints.admit() {
+                        tracing::error!(
+                            left_out,
+                            "the store of spent confirmations does not answer; what waits for it does not run"
+                        );
+                    }
                     Spent::Unknown
                 }
             };

@@ -23,9 +23,10 @@ impl Glob {
         self.fits(name, |letter| letter)
     }
 
-    /// Whether a name fits, or one that some server may take for it: letters are compared without their case.
+    /// Whether a name fits, or one that some server may take for it: letters are compared without their case, and white
+    /// space around a name does not count.
     pub(super) fn is_roughly(&self, name: &str) -> bool {
-        self.fits(name, fold)
+        self.fits(name.trim(), fold)
     }
 
     fn fits(&self, name: &str, same: impl Fn(char) -> char) -> bool {
@@ -92,7 +93,7 @@ mod tests {
     #[test]
     fn a_name_in_another_case_is_roughly_the_same() {
         let glob = Glob::parse("Task_Kill*").unwrap();
-        for name in ["task_kill", "TASK_KILL", "ta\u{17f}\u{212a}_\u{212a}ill"] {
+        for name in ["task_kill", "TASK_KILL", "ta\u{17f}\u{212a}_\u{212a}ill", " task_kill\n"] {
             assert!(glob.is_roughly(name) && !glob.is_exactly(name), "{name}");
         }
     }

@@ -31,4 +31,4 @@ pub use show::{MAX_MESSAGE_BYTES, MAX_TOKEN_PREVIEW_BYTES, Shown, TooLong, lines
 pub use token::{Call, Claims, Fresh, PREFIX, Rejection, Spent, TokenKey, claimed, sign, verify};
 pub use tools::{Gathered, Gathering, Listed, ToolList, Unlistable, harmful_on};
 
-pub(crate) use tools::listed_as_guarded;
+pub(crate) use tools::{Offer, listed_as_guarded};

@@ -171,6 +171,18 @@ pub fn harmful_on(result: &str) -> Vec<String> {
         .collect()
 }
 
+/// How a tool is listed that is guarded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Offer {
+    /// With a token, unless it has one of its own.
+    Token,
+    /// As one that asks with a form.
+    Form,
+    /// As one that only the inbox confirms.
+    Inbox,
+}
+
+const SENTENCE_OF_INBOX: &str = "Runs only once somebody has confirmed it in the inbox.";
 const SENTENCE: &str = "Runs only once it was confirmed: the client asks its user.";
 const SENTENCE_WITH_TOKEN: &str = "Runs only once it was confirmed: the client asks its user, or a first call returns \
      a preview and a confirmToken, and the same call with that confirmToken runs it.";
@@ -179,13 +191,12 @@ const ABOUT_TOKEN: &str = "Only with the confirmToken that the same call has ret
 /// How a page lists guarded tools: with the sentence, without an output schema, and with the token where tokens are
 /// given. Everything else keeps its bytes; `None` when there is no guarded tool on it.
 ///
-/// `result` is where the result stands in the frame's bytes; `is_guarded` judges a name, and whether its server calls it
-/// harmless here.
+/// `result` is where the result stands in the frame's bytes; `offer` judges a name, and whether its server calls it
+/// harmless here: nothing for a tool that is not guarded.
 pub(crate) fn listed_as_guarded(
     frame: &[u8],
     result: Range<usize>,
-    gives_tokens: bool,
-    is_guarded: impl Fn(&str, bool) -> bool,
+    offer: impl Fn(&str, bool) -> Option<Offer>,
 ) -> Option<Vec<u8>> {
     let text = |range: Range<usize>| std::str::from_utf8(frame.get(range)?).ok();
     let tools = inner(member_at(text(result.clone())?, "tools")?, &result);
@@ -198,15 +209,17 @@ pub(crate) fn listed_as_guarded(
         let definition: &RawValue = definition;
         let Some(name) = sole(definition, "name").ok().flatten().and_then(pointer::string) else { continue };
         let listed = Listed::read(definition);
-        if !is_guarded(&name, listed.is_harmless) {
-            continue;
-        }
+        let Some(offer) = offer(&name, listed.is_harmless) else { continue };
         is_changed = true;
-        let tokens = gives_tokens && !listed.has_own_token;
-        describe(&mut splice, definition.get(), &tool, if tokens { SENTENCE_WITH_TOKEN } else { SENTENCE });
-        if tokens {
-            offer_token(&mut splice, definition.get(), &tool);
-        }
+        let sentence = match offer {
+            Offer::Token if !listed.has_own_token => {
+                offer_token(&mut splice, definition.get(), &tool);
+                SENTENCE_WITH_TOKEN
+            }
+            Offer::Token | Offer::Form => SENTENCE,
+            Offer::Inbox => SENTENCE_OF_INBOX,
+        };
+        describe(&mut splice, definition.get(), &tool, sentence);
         splice.remove_members(frame, tool, |name| name == "outputSchema");
     }
     is_changed.then(|| splice.apply(frame))

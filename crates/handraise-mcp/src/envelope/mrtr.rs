@@ -17,7 +17,7 @@ use crate::frame::{ClientFrame, Id, Quoted, RequestId, Scanner, ServerFrame, mem
 use crate::question::{Answer, Chosen, input_requests, response_key};
 use crate::record::Record;
 use crate::refusal::Rule;
-use crate::seal::{self, Bound, Expiry, Offered, RefusalState, TTL};
+use crate::seal::{self, Bound, Expiry, Keyring, Offered, RefusalState, TTL};
 
 /// Methods whose results may be `input_required`.
 const METHODS: [&str; 3] = ["tools/call", "prompts/get", "resources/read"];
@@ -42,6 +42,19 @@ impl Envelope {
         caller: &Caller,
         now: Now,
     ) -> Carried {
+        self.carried_under(&self.process.config.keyring, frame, method, is_modern, caller, now)
+    }
+
+    /// The same, of a state that is sealed with these keys.
+    pub(super) fn carried_under(
+        &self,
+        keyring: &Keyring,
+        frame: &ClientFrame<'_>,
+        method: &str,
+        is_modern: bool,
+        caller: &Caller,
+        now: Now,
+    ) -> Carried {
         let state = frame.param(|params| params.request_state.as_ref()).filter(|_| METHODS.contains(&method));
         let Some(state) = state.and_then(string) else { return Carried::Nothing };
         if !is_modern {
@@ -57,8 +70,7 @@ impl Envelope {
             return Carried::Refused("state-other-method");
         }
         let config = &self.process.config;
-        match RefusalState::open(&state, &config.keyring, bound(caller), &config.upstream, now, config.clock)
-        {
+        match RefusalState::open(&state, keyring, bound(caller), &config.upstream, now, config.clock) {
             Ok(state) => Carried::Ours(Box::new(state)),
             Err(fault) => Carried::Refused(fault.as_str()),
         }
@@ -115,7 +127,10 @@ impl Envelope {
             upstream_state: member_named(result, "requestState").and_then(string),
             approval: call.approval,
         };
-        let state = match state.seal(&config.keyring, bound(&call.caller)) {
+        // Who takes up an approval knows what was spent.
+        let of_approval = config.confirm.as_ref().filter(|_| call.approval.is_some());
+        let keyring = of_approval.map_or(&config.keyring, |confirm| &confirm.keyring);
+        let state = match state.seal(keyring, bound(&call.caller)) {
             Ok(state) => state,
             Err(too_large) => {
                 out.push(subject.passed(Outcome::NotOffered, Some(too_large.as_str())));
@@ -159,6 +174,12 @@ impl Envelope {
         Route::Consumed
     }
 
+    /// Whether a retry accepts what was offered, and so runs the call.
+    pub(super) fn accepts(&self, frame: &ClientFrame<'_>, state: &RefusalState) -> bool {
+        let rule = self.process.config.rules.named(&state.refusal);
+        self.process.elicitation() && rule.is_some_and(|rule| read_answer(frame, state, rule).is_ok())
+    }
+
     /// An offered candidate was accepted: the call runs with it, unless it did already.
     #[expect(clippy::too_many_arguments, reason = "what is accepted, where, when, and what follows")]
     fn accepted(
@@ -188,6 +209,13 @@ impl Envelope {
             self.forward_again(&id.to_owned(), again, out);
             return Route::Consumed;
         };
+        // Nobody has accepted a call of that tool. What its server says of it is not asked: the rule says it is read-only.
+        let confirm = self.process.config.confirm.as_ref();
+        if confirm.is_some_and(|confirm| confirm.guards.of(tool.name(), true).is_some()) {
+            out.push(retry.given_up(Outcome::Error, "candidates-guarded"));
+            out.push(original(id, &retry.state.result));
+            return Route::Consumed;
+        }
         let Some(again) = Kept::new(&self.process, &again, retry.state.result.len()) else {
             out.push(retry.given_up(Outcome::Error, "bytes-in-flight"));
             out.push(original(id, &retry.state.result));

@@ -2,6 +2,7 @@
 
 mod asking;
 mod confirm;
+mod confirming;
 mod ending;
 mod example;
 pub(crate) mod frames;
@@ -16,3 +17,5 @@ mod upstream;
 use crate::support::{Gateway, Pair};
 
 const PAIR: Pair = Pair::Stdio;
+/// Who calls.
+const PRINCIPAL: &str = "stdio";

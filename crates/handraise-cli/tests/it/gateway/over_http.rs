@@ -1,9 +1,13 @@
-//! The same questions, to a server that speaks Streamable HTTP.
+//! The same questions and confirmations, to a server that speaks Streamable HTTP.
 
 use crate::support::{Gateway, Pair};
 
 pub(super) const PAIR: Pair = Pair::Http;
+pub(super) const PRINCIPAL: &str = "stdio";
 
 #[expect(clippy::duplicate_mod, reason = "one table of tests, for each way to the server")]
 #[path = "asking.rs"]
 mod asking;
+#[expect(clippy::duplicate_mod, reason = "one table of tests, for each way to the server")]
+#[path = "confirming.rs"]
+mod confirming;

@@ -4,16 +4,11 @@ use std::{fmt::Write as _, thread};
 
 use serde_json::{Value, json};
 
+use super::walls::sha256;
 use crate::support::{Connection, Front, FrontSetup, Home, modern};
 
 /// Calls of each of four clients.
 const CALLS: u64 = 2500;
-
-fn sha256(token: &str) -> String {
-    let script = format!("printf %s '{token}' | sha256sum");
-    let output = std::process::Command::new("sh").args(["-c", &script]).output().unwrap();
-    String::from_utf8(output.stdout).unwrap().split(' ').next().unwrap().to_owned()
-}
 
 /// A client of one era, with one connection that it keeps.
 struct Client {

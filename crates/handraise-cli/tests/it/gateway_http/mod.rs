@@ -4,7 +4,11 @@
 #[path = "../gateway/asking.rs"]
 mod asking;
 mod bounds;
+#[expect(clippy::duplicate_mod, reason = "the same scenarios, with another client")]
+#[path = "../gateway/confirming.rs"]
+mod confirming;
 mod crossing;
+mod guarded;
 mod modern;
 mod sessions;
 mod transparency;
@@ -13,3 +17,5 @@ mod walls;
 use crate::support::{HttpGateway as Gateway, Pair};
 
 const PAIR: Pair = Pair::Stdio;
+/// Who calls, as long as no caller is configured.
+const PRINCIPAL: &str = "local";

@@ -10,7 +10,7 @@ const ADA: (&str, &str) = ("Authorization", "Bearer token of ada");
 const BOB: (&str, &str) = ("Authorization", "Bearer token of bob");
 
 /// The SHA-256 of a token, by the program that the documentation names.
-fn sha256(token: &str) -> String {
+pub(super) fn sha256(token: &str) -> String {
     let script = format!("printf %s '{token}' | sha256sum");
     let output = std::process::Command::new("sh").args(["-c", &script]).output().unwrap();
     String::from_utf8(output.stdout).unwrap().split(' ').next().unwrap().to_owned()

@@ -8,16 +8,16 @@ use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
 use super::judge::{Arrival, arguments, without_token};
-use super::record;
+use super::{Held, Stage, record};
 use crate::Now;
 use crate::canonical::{Dialect, canonical};
-use crate::confirm::{ARGUMENT, ConfirmAnswer, ConfirmConfig, REQUEST, Told};
+use crate::confirm::{ARGUMENT, ConfirmAnswer, ConfirmConfig, REQUEST, Spent, Told, claimed};
 use crate::envelope::mrtr::{Carried, bound, since, string};
 use crate::envelope::open::{Call, Open, tool};
 use crate::envelope::{Caller, Envelope, Out, Route};
 use crate::frame::ClientFrame;
 use crate::pointer::sole;
-use crate::seal::{self, Approval, ConfirmState, Fault, Purpose, TTL};
+use crate::seal::{self, Approval, ConfirmState, Fault, Purpose, RefusalState, TTL};
 
 /// The most states of the upstream that are remembered as those of confirmed calls; the oldest goes first.
 const MAX_CONFIRMED: usize = 1024;
@@ -75,7 +75,7 @@ impl Envelope {
             return Err(Route::Consumed);
         }
         if seal::purpose_said(&state) != Some(Purpose::Confirm) {
-            return Err(self.refusal_retry(arrival, out));
+            return Err(self.refusal_retry(config, arrival, out));
         }
         let upstream = &self.process.config.upstream;
         let clock = self.process.config.clock;
@@ -100,13 +100,21 @@ impl Envelope {
     }
 
     /// A retry of a refusal's question about a call that is guarded: it runs again under the approval that it has, if any.
-    fn refusal_retry(&mut self, arrival: &Arrival<'_, '_>, out: &mut Vec<Out>) -> Route {
+    fn refusal_retry(
+        &mut self,
+        config: &ConfirmConfig,
+        arrival: &Arrival<'_, '_>,
+        out: &mut Vec<Out>,
+    ) -> Route {
         let Arrival { frame, id, caller, now, .. } = *arrival;
-        match self.carried_state(frame, "tools/call", true, caller, now) {
+        match self.carried_under(&config.keyring, frame, "tools/call", true, caller, now) {
             Carried::Ours(state) => match state.approval {
                 Some(Approval { strips_token }) => {
                     let bytes = without_token(frame, strips_token);
                     let Ok(frame) = ClientFrame::read(&bytes) else { return Route::Consumed };
+                    if self.accepts(&frame, &state) {
+                        return self.claim_rerun(arrival, &frame, state, out);
+                    }
                     self.retry(&frame, id, *state, now, out)
                 }
                 None => self.refuse_state(frame, id, "state-not-confirmed", out),
@@ -114,6 +122,53 @@ impl Envelope {
             Carried::Refused(reason) => self.refuse_state(frame, id, reason, out),
             Carried::Nothing => self.refuse_state(frame, id, "state-not-confirmed", out),
         }
+    }
+
+    /// A confirmed call is about to run again. Its approval is for one run in all processes that know it, so that the
+    /// state is claimed where the approval was.
+    fn claim_rerun(
+        &mut self,
+        arrival: &Arrival<'_, '_>,
+        frame: &ClientFrame<'_>,
+        state: Box<RefusalState>,
+        out: &mut Vec<Out>,
+    ) -> Route {
+        let Arrival { id, caller, now, .. } = *arrival;
+        let Some(call) = Call::keep(&self.process, frame, caller, now.boot, self.upstream_asks) else {
+            out.push(Self::no_room(id));
+            return Route::Consumed;
+        };
+        let (nonce, expires_ms) = (state.nonce, state.expiry.wall_ms);
+        let party = arrival.party.clone();
+        let held = Held {
+            id: id.to_owned(),
+            call,
+            party,
+            about: None,
+            again: Some(state),
+            stage: Stage::Claim,
+            wait: None,
+        };
+        self.ask_store_about(Box::new(held), Stage::Claim, nonce, expires_ms, now, out);
+        Route::Consumed
+    }
+
+    /// What the store said about the state with which a confirmed call runs again.
+    pub(super) fn run_again_claimed(
+        &mut self,
+        held: &Held,
+        state: RefusalState,
+        was: Spent,
+        now: Now,
+        out: &mut Vec<Out>,
+    ) {
+        let Ok(frame) = ClientFrame::read(held.call.bytes()) else { return };
+        let id = held.id.borrow();
+        // It was said what becomes of it: nothing goes on as it is.
+        let _ = match claimed(was) {
+            Ok(()) => self.retry(&frame, id, state, now, out),
+            Err(rejection) => self.refuse_state(&frame, id, rejection.as_str(), out),
+        };
     }
 
     /// The answer to a form that was handed back. Whatever it is, it settles the question.

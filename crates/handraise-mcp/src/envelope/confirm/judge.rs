@@ -96,8 +96,15 @@ impl Envelope {
                 return Some(Route::Consumed);
             };
             let party = self.party(frame);
-            let held =
-                Held { id: id.to_owned(), call, party, about: None, stage: Stage::Listing, wait: None };
+            let held = Held {
+                id: id.to_owned(),
+                call,
+                party,
+                about: None,
+                again: None,
+                stage: Stage::Listing,
+                wait: None,
+            };
             self.await_listing(Box::new(held), now, out);
             return Some(Route::Consumed);
         }
@@ -249,8 +256,15 @@ impl Envelope {
             fresh: None,
         };
         let (id, now) = (arrival.id.to_owned(), arrival.now);
-        let held =
-            Held { id, call, party: arrival.party, about: Some(about), stage: Stage::Listing, wait: None };
+        let held = Held {
+            id,
+            call,
+            party: arrival.party,
+            about: Some(about),
+            again: None,
+            stage: Stage::Listing,
+            wait: None,
+        };
         self.read_fresh(Box::new(held), now, out);
     }
 }

@@ -5,7 +5,7 @@ use handraise_core::words::{Outcome, Provenance, Rail};
 
 use super::{Held, PATIENCE, Stage};
 use crate::Now;
-use crate::confirm::{Gathered, Gathering, Told, ToolList, harmful_on, listed_as_guarded};
+use crate::confirm::{Gathered, Gathering, Offer, Told, ToolList, harmful_on, listed_as_guarded};
 use crate::envelope::mrtr::meta_without_progress;
 use crate::envelope::open::Open;
 use crate::envelope::{Envelope, Out, Route};
@@ -67,9 +67,15 @@ impl Envelope {
         }
         let config = self.process.config.confirm.as_ref()?;
         let at = frame.result_at()?;
-        listed_as_guarded(frame.bytes(), at, config.tokens.is_ok(), |name, is_harmless| {
-            config.guards.of(name, is_harmless && !self.process.is_harmful(name)).is_some()
-        })
+        let offer = |name: &str, is_harmless| {
+            let guarding = config.guards.of(name, is_harmless && !self.process.is_harmful(name))?;
+            Some(match (guarding.needs_inbox, &config.tokens) {
+                (true, _) => Offer::Inbox,
+                (false, Ok(_)) => Offer::Token,
+                (false, Err(_)) => Offer::Form,
+            })
+        };
+        listed_as_guarded(frame.bytes(), at, offer)
     }
 
     /// Notes which tools may do harm: what was listed so once stays so.

@@ -16,6 +16,8 @@
 //! - Each answer to a form settles its question: after a decline, the same state accepts nothing any more.
 //! - A second form, about what has changed, has a time limit of its own.
 //! - What the upstream asks while a preview of ours is under way fails the preview.
+//! - A confirmed call that runs again after a refusal's question claims that question's state in the store as well: one
+//!   acceptance is one run for all processes that share the state's key.
 //! - A guarded call that brings a state of the upstream's runs only where that state came from a confirmed run of it.
 
 mod answer;
@@ -38,13 +40,14 @@ use crate::Now;
 use crate::canonical::Canonical;
 use crate::confirm::{ConfirmConfig, Gathering, Guard, Spent, Told, ToolList};
 use crate::declared::Party;
-use crate::envelope::open::{Call, Open};
+use crate::envelope::open::{Call, Open, tool};
 use crate::envelope::process::Reserved;
 use crate::envelope::{Envelope, Out, failed};
 use crate::frame::reply::{self, INTERNAL};
 use crate::frame::splice::quoted;
-use crate::frame::{Id, RequestId};
+use crate::frame::{ClientFrame, Id, RequestId};
 use crate::record::Record;
+use crate::seal::RefusalState;
 
 pub(super) use listing::Lists;
 pub use spend::Spend;
@@ -81,6 +84,8 @@ pub(super) struct Held {
     party: Party,
     /// What it is about; nothing before the server's tools are known.
     about: Option<About>,
+    /// It was confirmed and refused, and what was offered then is accepted: it runs again with this state.
+    again: Option<Box<RefusalState>>,
     stage: Stage,
     /// What it waits for, and until when.
     wait: Option<(Moment, String)>,
@@ -160,7 +165,8 @@ impl Held {
         latency_ms: Option<u64>,
         reason: Option<&'static str>,
     ) -> Out {
-        let tool = self.about.as_ref().map(|about| about.tool.clone()).unwrap_or_default();
+        let of_call = || ClientFrame::read(self.call.bytes()).map(|frame| tool(&frame)).unwrap_or_default();
+        let tool = self.about.as_ref().map_or_else(of_call, |about| about.tool.clone());
         record(&self.party, tool, rail, outcome, provenance, latency_ms, reason)
     }
 

@@ -55,6 +55,8 @@ impl Envelope {
         let read = match rule {
             // A question says so also in a result that is too large to be read.
             Some(_) if crate::envelope::is_question(frame) => Err(PreviewFault::Asked),
+            // A refusal need not call itself an error.
+            Some(_) if self.is_refusal(frame) => Err(PreviewFault::Refused),
             Some(rule) => Preview::read(rule, frame.result()),
             None => Err(PreviewFault::Error),
         };
@@ -63,6 +65,11 @@ impl Envelope {
             Err(fault) => Self::no_preview(&held, fault, out),
         }
         true
+    }
+
+    fn is_refusal(&self, frame: &ServerFrame<'_>) -> bool {
+        let result = frame.result().filter(|_| frame.looks.refusal);
+        result.is_some_and(|result| self.process.config.rules.read(result, |_| false).is_some())
     }
 
     /// There is no preview, and so no confirmation.

@@ -43,6 +43,19 @@ impl Envelope {
 
     fn ask_store(&mut self, held: Box<Held>, stage: Stage, now: Now, out: &mut Vec<Out>) {
         let Some((nonce, expires_ms)) = held.about.as_ref().and_then(nonce) else { return };
+        self.ask_store_about(held, stage, nonce, expires_ms, now, out);
+    }
+
+    /// Asks the store about a nonce, for which a call waits.
+    pub(super) fn ask_store_about(
+        &mut self,
+        held: Box<Held>,
+        stage: Stage,
+        nonce: [u8; 16],
+        expires_ms: u64,
+        now: Now,
+        out: &mut Vec<Out>,
+    ) {
         self.guarded.tickets += 1;
         let ticket = self.guarded.tickets;
         out.push(Out::Spend(Spend { ticket, nonce, expires_ms, claims: stage == Stage::Claim }));
@@ -55,7 +68,10 @@ impl Envelope {
     }
 
     /// What the store said, or that it said nothing in time.
-    pub(super) fn store_said(&mut self, held: Box<Held>, was: Spent, now: Now, out: &mut Vec<Out>) {
+    pub(super) fn store_said(&mut self, mut held: Box<Held>, was: Spent, now: Now, out: &mut Vec<Out>) {
+        if let Some(state) = held.again.take() {
+            return self.run_again_claimed(&held, *state, was, now, out);
+        }
         if held.stage == Stage::Claim {
             return match claimed(was) {
                 Ok(()) => self.run(held, now, out),

@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::seed::{modern_call, modern_with};
 use super::*;
+use crate::confirm::{ConfirmConfig, GuardSource, Guards, Values};
 use crate::refusal::{Entry, Rule, RuleSource, Rules};
 
 const INVALID: &str = r#""error":{"code":-32602,"message":"Invalid or expired requestState","data":{"reason":"invalid_request_state"}}}"#;
@@ -468,6 +469,20 @@ fn checking(world: &mut World) -> String {
     assert_eq!(meta.get("progressToken"), None);
     assert!(world.records.is_empty() && world.client.is_empty());
     list["id"].to_string()
+}
+
+#[test]
+fn candidates_that_a_guarded_tool_would_list_are_not_listed_and_nothing_runs() {
+    let source = GuardSource { tools: vec!["listDevices".to_owned()], ..GuardSource::default() };
+    let guards = Guards::new(vec![source]).unwrap();
+    let keyring = Keyring::single(&[9; 32]);
+    let (confirm, _) = ConfirmConfig::new(guards, Values::default(), keyring, [5; 32], true);
+    let mut world = World::new(EnvelopeConfig { confirm: Some(confirm), ..fresh() });
+    let state = asked(&mut world);
+    world.client_sends(&modern_call("2", &with(&state, &accept("A1B2")), &json!({})));
+    assert_eq!(world.recorded(), "error system candidates-guarded");
+    assert_eq!(world.client_got(), format!(r#"{{"jsonrpc":"2.0","id":2,"result":{REFUSAL}}}"#));
+    assert!(world.upstream.is_empty());
 }
 
 #[test]

@@ -73,6 +73,13 @@ fn without_tokens_none_is_offered() {
 }
 
 #[test]
+fn what_only_the_inbox_confirms_is_offered_no_token() {
+    let mut scene = Scene::mute(GuardSource { needs_human: true, ..plain_guard() });
+    let got = lists(&mut scene, "", r#"{"tools":[{"name":"send","inputSchema":{"properties":{}}}]}"#);
+    assert!(!got.contains("confirmToken") && got.contains("has confirmed it in the inbox."), "{got}");
+}
+
+#[test]
 fn what_the_client_listed_is_not_listed_again_until_it_changes_or_ends() {
     let mut scene = Scene::mute(plain_guard());
     lists(&mut scene, "", &format!(r#"{{"tools":{TOOLS},"ttlMs":5000}}"#));

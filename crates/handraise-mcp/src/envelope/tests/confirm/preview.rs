@@ -22,6 +22,10 @@ fn a_preview_that_does_not_just_answer_confirms_nothing() {
     for (preview, reason) in [
         (r#"{"content":[],"isError":true}"#, "preview-refused"),
         (r#"{"content":[],"isError":"no"}"#, "preview-refused"),
+        (
+            r#"{"content":[{"type":"text","text":"{\"etag\":1,\"code\":\"ambiguous_device_target\",\"candidates\":[{\"deviceId\":\"a\"},{\"deviceId\":\"b\"}]}"}]}"#,
+            "preview-refused",
+        ),
         (r#"{"resultType":"input_required","inputRequests":{}}"#, "preview-asked"),
         (r#"{"resultType":"task","taskId":"t"}"#, "preview-task"),
         (r#"{"task":{"taskId":"t"}}"#, "preview-task"),

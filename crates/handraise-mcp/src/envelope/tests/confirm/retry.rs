@@ -292,6 +292,75 @@ fn a_refusal_after_a_confirmation_runs_under_the_same_approval_once() {
     assert_eq!(scene.ran.len(), 2);
 }
 
+/// A confirmed call that was refused, and the members of the retry that chooses.
+fn refused(values: Values<'_>, is_kept: bool) -> (Scene, String) {
+    let mut scene = Scene::on(World::new(kept_or_not(values, is_kept)));
+    let confirm = state_of(&scene.modern("{}", "", &form()));
+    scene.world.advance(Duration::from_secs(1));
+    scene.modern("{}", &retried(&confirm, &accepted()), &form());
+    let id = value(&scene.ran[0])["id"].to_string();
+    scene.world.upstream_sends(&response(&id, REFUSAL));
+    let refusal = state_of(&scene.got());
+    scene.world.advance(Duration::from_secs(1));
+    let choice = r#"{"action":"accept","content":{"deviceId":"A1B2"}}"#;
+    (scene, format!(r#","requestState":"{refusal}","inputResponses":{{"deviceChoice":{choice}}}"#))
+}
+
+fn kept_or_not(values: Values<'_>, is_kept: bool) -> EnvelopeConfig {
+    let guards = Guards::new(vec![plain_guard()]).unwrap();
+    let random = if is_kept { [5; 32] } else { *b"random bytes of this one process" };
+    let keyring = Keyring::single(&[1; 32]);
+    let (confirm, _) = ConfirmConfig::new(guards, values, keyring.clone(), random, is_kept);
+    EnvelopeConfig { confirm: Some(confirm), keyring, ..config() }
+}
+
+#[test]
+fn s5_one_approval_is_one_run_after_a_refusal_also_in_another_gateway() {
+    let (mut one, more) = refused(shared_secret(), true);
+    let replica = Arc::new(Process::new(kept_or_not(shared_secret(), true)));
+    let mut two = Scene::on(World::on(replica, [8; 32]));
+    two.world.now = one.world.now;
+    // A store that says nothing lets nothing run, and neither does one that knows the state.
+    two.store = Store::Broken;
+    is_invalid_state(&two.modern("{}", &more, &form()));
+    assert_eq!(two.records(), ["form invalid client spent-store-unavailable"]);
+    // Whoever declines spends nothing.
+    let declined = more.replace("accept", "decline");
+    assert_eq!(two.modern("{}", &declined, &form())["result"]["isError"], true);
+    assert_eq!(one.modern("{}", &more, &form()), Value::Null);
+    assert_eq!(one.ran.len(), 2);
+    two.store = one.store;
+    is_invalid_state(&two.modern("{}", &more, &form()));
+    assert_eq!(two.records().last().unwrap(), "form invalid client token-reused");
+    assert_eq!(two.ran, [""; 0]);
+}
+
+#[test]
+fn s5_an_approval_ends_with_the_process_that_alone_knows_what_it_spent() {
+    let (mut one, more) = refused(shared_secret(), false);
+    let replica = Arc::new(Process::new(kept_or_not(shared_secret(), true)));
+    let mut two = Scene::on(World::on(replica, [8; 32]));
+    two.world.now = one.world.now;
+    is_invalid_state(&two.modern("{}", &more, &form()));
+    assert_eq!(two.ran, [""; 0]);
+    assert_eq!(one.modern("{}", &more, &form()), Value::Null);
+    assert_eq!(one.ran.len(), 2);
+}
+
+#[test]
+fn a_cancelled_rerun_of_a_confirmed_call_runs_nothing() {
+    let (mut scene, more) = refused(shared_secret(), true);
+    scene.store = Store::Silent;
+    assert_eq!(scene.modern("{}", &more, &form()), Value::Null);
+    let id = scene.next;
+    scene.sends(&format!(
+        r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id}}}}}"#
+    ));
+    let mut out = Vec::new();
+    scene.world.envelope.spent(2, Spent::No, scene.world.now, &mut out);
+    assert_eq!((out.len(), scene.ran.len(), scene.world.envelope.guarded_calls()), (0, 1, 0));
+}
+
 #[test]
 fn the_upstreams_own_question_goes_on_from_a_confirmed_run_only() {
     let mut scene = Scene::new(plain_guard());
