@@ -74,6 +74,8 @@ impl Envelope {
         now: Now,
         out: &mut Vec<Out>,
     ) -> Option<Route> {
+        // Where nothing is guarded, this is all that a call pays.
+        self.process.config.confirm.as_ref()?;
         let process = Arc::clone(&self.process);
         let config = process.config.confirm.as_ref()?;
         let Some(name) = exact_name(frame) else {
