@@ -97,6 +97,8 @@ pub(super) struct Excused {
     pub(super) not_delivered: usize,
     /// Answers that a process got whose holder was ended before it could say so.
     pub(super) not_reported: usize,
+    /// Answers of which nobody can say whether they arrived, because the holder was ended first.
+    pub(super) unknown: usize,
 }
 
 /// Judges it: one line for each violation.
@@ -172,7 +174,12 @@ impl Judge {
     fn store(&mut self, stored: &Stored, submissions: &[&Submission], asked: Option<&Asked>) {
         let name = &stored.name;
         if stored.state != "settled" {
-            self.violates(name, &format!("has not ended: it is {}", stored.state));
+            // Its holder was killed with an answer on its way: what became of it is not known, and is looked for for a day.
+            if stored.state == "sent" && asked.is_some_and(|asked| asked.is_broken_off) {
+                self.excused.unknown += 1;
+            } else {
+                self.violates(name, &format!("has not ended: it is {}", stored.state));
+            }
             return;
         }
         let winners = submissions.iter().filter(|submission| submission.told == Told::Won).count();
@@ -321,6 +328,14 @@ mod tests {
             let open = wrong(|e| e.stored[0].state = state.to_owned());
             assert!(open.contains("has not ended"), "{open}");
         }
+        let broken_off = |state: &str| {
+            wrong(|e| {
+                e.stored[0].state = state.to_owned();
+                e.asked[0].is_broken_off = true;
+            })
+        };
+        assert_eq!(broken_off("sent"), "");
+        assert!(broken_off("open").contains("has not ended"));
     }
 
     #[test]
@@ -353,14 +368,14 @@ mod tests {
         let mut evidence = fine();
         evidence.asked[0].is_broken_off = true;
         evidence.asked[0].deliveries.clear();
-        assert_eq!(judge(&evidence), (vec![], Excused { not_delivered: 1, not_reported: 0 }));
+        assert_eq!(judge(&evidence), (vec![], Excused { not_delivered: 1, not_reported: 0, unknown: 0 }));
 
         let mut evidence = fine();
         evidence.asked[0].is_broken_off = true;
         evidence.submissions[0].told = Told::Unknown;
         (evidence.stored[0].outcome, evidence.stored[0].text) = ("withdrawn".to_owned(), None);
         evidence.stored[0].provenance = "system".to_owned();
-        assert_eq!(judge(&evidence), (vec![], Excused { not_delivered: 0, not_reported: 1 }));
+        assert_eq!(judge(&evidence), (vec![], Excused { not_delivered: 0, not_reported: 1, unknown: 0 }));
         // Not when the operator was told that it did not get through.
         evidence.submissions[0].told = Told::NotDelivered;
         assert!(!judge(&evidence).0.is_empty());

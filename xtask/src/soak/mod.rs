@@ -174,8 +174,8 @@ fn soak(run: &Run) -> anyhow::Result<Vec<String>> {
     violations.extend(judged);
     summary(run, &evidence, &counts);
     say(&format!(
-        "  after a crash   {} answers not delivered, {} not reported (none or one)",
-        excused.not_delivered, excused.not_reported
+        "  after a crash   {} answers not delivered, {} not reported (none or one), {} not known",
+        excused.not_delivered, excused.not_reported, excused.unknown
     ));
     let cached = watched.database.trend().map_or(0.0, |trend| trend.cached());
     for (name, series, cached) in [("up", watched.up, cached), ("elder", watched.elder, 0.0)] {
@@ -251,7 +251,8 @@ fn drain(run: &Run, viewer: &str) -> anyhow::Result<()> {
             return Ok(());
         }
         if clock::since(start) > DRAIN {
-            run.violates(&format!("{open} asks are open long after their deadlines"));
+            // The judge says which of them may be.
+            run.note(&format!("{open} asks have not ended long after their deadlines"));
             return Ok(());
         }
         thread::sleep(Duration::from_millis(500));

@@ -137,7 +137,7 @@ fn a_result_of_16_mib_comes_out_as_it_went_in_in_both_eras() {
     assert!(connection.body(&head) == expected);
     // And the other way.
     let echo = json!({"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {"name": "echo", "arguments": {"text": text}}});
-    let (_, answer) = front.post(&[("Mcp-Session-Id", &session)], &echo).answer();
+    let answer = front.post(&[("Mcp-Session-Id", &session)], &echo).answer_in_time();
     assert!(answer["result"]["content"][0]["text"] == text.as_str());
     assert_eq!(front.metric("bytes_in_flight"), 0);
 }
