@@ -186,7 +186,7 @@ settings! {
     "The longest frame that `handraise mcp` passes on, in bytes. A longer one is thrown away, and whoever waits for it gets an error."
 
     IN_FLIGHT = "mcp.in_flight_bytes", Kind::Integer { least: 1_048_576, most: 17_179_869_184 }, Default::Value("268435456");
-    "Bytes of calls that `handraise mcp` keeps, so that it could run them once more with an answer. A call that does not fit is passed on all the same, and not asked about. With `--listen` also the bytes of bodies, queues and answers; a request that does not fit is answered 503."
+    "Bytes of calls that `handraise mcp` keeps, so that it could run them once more with an answer. A call that does not fit is passed on all the same, and not asked about. With `--listen` also the bytes of bodies, queues and answers; a request that does not fit is answered 503. In front of a URL as many bytes again of answers that are being read; one that does not fit ends its call with an error."
 
     MCP_HOSTS = "mcp.allowed_hosts", Kind::Names, Default::Unset("loopback names only");
     "Host names, without a port, under which clients reach `handraise mcp --listen` besides loopback names, and besides addresses when it listens beyond loopback. Requests for other names are refused."

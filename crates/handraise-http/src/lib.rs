@@ -6,5 +6,6 @@
 //! - `front`: the side that listens: callers, sessions, streams (mcp.md §1, S6, S10, S37).
 //! - `upstream`: the side that dials an MCP server at a URL.
 
+mod budget;
 pub mod front;
 pub mod upstream;

@@ -28,12 +28,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     Front,
-    budget::{Budget, Charge},
+    budget::Budget,
     pieces::Pieces,
     reply::Refusal,
     session, shared,
     stdin::{Next, Stdin},
 };
+use crate::upstream::Beside;
 
 /// A running server and its clients.
 #[derive(Debug)]
@@ -164,7 +165,7 @@ impl Link {
         self: &Arc<Self>,
         frame: &ClientFrame<'_>,
         own: impl FnOnce() -> Bytes,
-        charge: Option<Charge>,
+        beside: Beside,
         register: impl FnOnce(&mut Desk) -> Result<(T, Arc<Caller>), Refusal>,
         settle: impl FnOnce(&mut Desk),
     ) -> Result<T, Refusal> {
@@ -176,7 +177,7 @@ impl Link {
         let route = state.envelope.client_frame(frame, &caller, now, &mut out);
         state.carry_out(&mut out, now, &mut after);
         if route == Route::Forward {
-            state.send(own(), charge);
+            state.send(own(), beside);
         }
         settle(&mut state.desk);
         self.finish(state, &after);
@@ -193,7 +194,7 @@ impl Link {
             Desk::Session(_) => Err(Refusal::Ended),
         };
         // What was over before needs no cancellation.
-        let _ = self.client_frame(&cancellation, own, None, abandon, |_| ());
+        let _ = self.client_frame(&cancellation, own, Beside::default(), abandon, |_| ());
     }
 
     /// Takes what a client sent that is no frame; returns what it is told. Who meant to answer a question of ours has done
@@ -220,7 +221,7 @@ impl Link {
         };
         let own = || overlong::reply(id, self.front.max_frame).into();
         // What is no session has no questions.
-        let _ = self.client_frame(&frame, own, None, caller, |_| ());
+        let _ = self.client_frame(&frame, own, Beside::default(), caller, |_| ());
     }
 
     /// Takes a line of the server; false when it is no frame.
@@ -246,7 +247,7 @@ impl Link {
         if route == Route::Forward
             && let Some(reply) = state.desk.forward(frame, bytes)
         {
-            state.send(reply.into(), None);
+            state.send(reply.into(), Beside::default());
         }
         self.finish(state, &after);
     }
@@ -262,7 +263,7 @@ impl Link {
             }
             Overlong::Request(id) => {
                 let mut state = self.lock();
-                state.send(overlong::reply(&id, limit).into(), None);
+                state.send(overlong::reply(&id, limit).into(), Beside::default());
                 self.finish(state, &After::default());
             }
             Overlong::Response(None) | Overlong::Unknown => {}
@@ -377,7 +378,7 @@ impl State {
                     Out::ToClient { for_call, frame } => {
                         unshown.extend(self.desk.deliver(for_call.as_ref(), frame).err());
                     }
-                    Out::ToUpstream(frame) => self.send(frame.into(), None),
+                    Out::ToUpstream(frame) => self.send(frame.into(), Beside::default()),
                     Out::Record(record) => after.records.push(record),
                     Out::Spend(spend) => after.spends.push(spend),
                 }
@@ -393,8 +394,8 @@ impl State {
         }
     }
 
-    fn send(&mut self, frame: Bytes, charge: Option<Charge>) {
-        self.needs_server |= self.stdin.send(frame, charge) == Next::Serve;
+    fn send(&mut self, frame: Bytes, beside: Beside) {
+        self.needs_server |= self.stdin.send(frame, beside) == Next::Serve;
     }
 }
 

@@ -6,6 +6,7 @@ use std::{
 };
 
 use super::Front;
+use crate::upstream::Room;
 
 /// What is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,6 +89,12 @@ pub(crate) fn text(front: &Front) -> String {
     for (reason, value) in kept {
         let _ = writeln!(text, "handraise_mcp_envelope_refused_total{{reason=\"{reason}\"}} {value}");
     }
+    let room = front.upstream.as_ref().map(|server| &server.room);
+    let refused = room.map_or(0, Room::refused);
+    let _ = writeln!(
+        text,
+        "# TYPE handraise_mcp_answers_refused_total counter\nhandraise_mcp_answers_refused_total{{reason=\"bytes_in_flight\"}} {refused}"
+    );
     let (sessions, shared) = front.counts();
     let gauges = [
         ("sessions", sessions as u64),
@@ -95,6 +102,7 @@ pub(crate) fn text(front: &Front) -> String {
         ("children", front.children.load(Ordering::Relaxed) as u64),
         ("connections", front.door.count() as u64),
         ("bytes_in_flight", front.budget.used() as u64),
+        ("answer_bytes", room.map_or(0, Room::used) as u64),
         ("kept_call_bytes", front.process.bytes_in_flight()),
     ];
     for (name, value) in gauges {

@@ -44,7 +44,6 @@
 //!   ends with its refusal.
 
 mod body;
-mod budget;
 mod callers;
 mod child;
 mod clockwork;
@@ -55,6 +54,7 @@ mod link;
 mod metrics;
 mod net;
 mod outlet;
+mod params;
 mod pieces;
 mod post;
 mod remote;
@@ -95,7 +95,6 @@ use tokio::{
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use budget::Budget;
 use clockwork::Clockwork;
 use door::Door;
 use link::{Desk, Link};
@@ -105,7 +104,10 @@ use reply::Refusal;
 use spender::Spender;
 use stdin::Stdin;
 
-use crate::upstream::Server;
+use crate::{
+    budget::{self, Budget},
+    upstream::Server,
+};
 
 pub use callers::Caller;
 pub use settings::{Caps, FrontError, FrontSettings, Reload, TlsFiles};

@@ -23,12 +23,14 @@ use super::{
     link::{Desk, Link},
     metrics::Count,
     outlet::First,
+    params,
     pieces::Pieces,
     reply::{self, Refusal},
     service::{count, session},
     shared,
     walls::only,
 };
+use crate::upstream::Beside;
 
 /// The largest answer that may be an error with a status of its own.
 const LARGEST_ERROR: usize = 16 * 1024;
@@ -179,7 +181,7 @@ impl Post<'_> {
             }
             Desk::Shared(_) => Err(Refusal::UnknownSession),
         };
-        link.client_frame(self.frame, || self.body.clone(), Some(charge), open, |_| ())
+        link.client_frame(self.frame, || self.body.clone(), counted(charge), open, |_| ())
     }
 
     /// A notification or an answer in a session: nothing comes back.
@@ -194,7 +196,7 @@ impl Post<'_> {
                 desk.note(self.frame);
             }
         };
-        link.client_frame(self.frame, || self.body.clone(), Some(charge), caller, note)?;
+        link.client_frame(self.frame, || self.body.clone(), counted(charge), caller, note)?;
         Ok(reply::empty(StatusCode::ACCEPTED))
     }
 
@@ -209,7 +211,7 @@ impl Post<'_> {
             if self.frame.cancelled().is_none() {
                 let link = self.front.shared(self.principal)?;
                 let forward = |_: &mut Desk| Ok(((), caller));
-                link.client_frame(self.frame, || self.body.clone(), Some(charge), forward, |_| ())?;
+                link.client_frame(self.frame, || self.body.clone(), counted(charge), forward, |_| ())?;
             }
             return Ok(reply::empty(StatusCode::ACCEPTED));
         }
@@ -232,7 +234,7 @@ impl Post<'_> {
                 Desk::Session(_) => Err(Refusal::Ended),
             };
             let own = || Bytes::copy_from_slice(renumbered.bytes());
-            link.client_frame(&renumbered.frame(self.frame), own, Some(charge), open, |_| ())?
+            link.client_frame(&renumbered.frame(self.frame), own, self.beside(charge), open, |_| ())?
         };
         let guard = Guard { link: Arc::clone(&link), number };
         let first = first.await.map_err(|_| Refusal::Ended)?;
@@ -242,6 +244,13 @@ impl Post<'_> {
 
     fn headers(&self) -> impl Iterator<Item = (&str, &[u8])> {
         self.head.headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes()))
+    }
+
+    /// What goes to the server beside the body: at a URL, the arguments that the client has put into headers.
+    fn beside(&self, charge: Charge) -> Beside {
+        let is_remote = self.front.upstream.is_some();
+        let params = if is_remote { params::of(&self.head.headers) } else { HeaderMap::new() };
+        Beside { charge: Some(charge), params }
     }
 
     fn mismatch(&self, mismatch: &HeaderMismatch) -> Response<Body> {
@@ -255,6 +264,11 @@ impl Post<'_> {
         let session = session.filter(|session| session.len() <= LONGEST_BINDING).map(str::to_owned);
         Arc::new(Caller { principal: self.principal.to_string(), session })
     }
+}
+
+/// A body that counts as held, and nothing beside it.
+fn counted(charge: Charge) -> Beside {
+    Beside { charge: Some(charge), ..Beside::default() }
 }
 
 /// What becomes of the beginning of an answer.

@@ -39,9 +39,9 @@ async fn read(link: Arc<Link>, mut arrivals: Arrivals, lost: impl Future<Output 
     loop {
         tokio::select! {
             biased;
-            frame = arrivals.recv() => {
-                let Some(frame) = frame else { return };
-                if !link.upstream_line(&frame) {
+            arrival = arrivals.recv() => {
+                let Some(arrival) = arrival else { return };
+                if !link.upstream_line(&arrival.frame) {
                     tracing::debug!("an MCP server sent an event that is no frame; it is left out");
                 }
             }

@@ -9,8 +9,10 @@ use std::{
 use bytes::{Buf as _, Bytes};
 use tokio::net::unix::pipe;
 
-use super::budget::Charge;
-use crate::upstream;
+use crate::{
+    budget::Charge,
+    upstream::{self, Beside},
+};
 
 /// A server's stdin. It is used under the lock of its link, so that frames go out in the order of the decisions.
 #[derive(Debug)]
@@ -44,11 +46,12 @@ impl Stdin {
     }
 
     /// Writes a frame and its line end. A server that takes nothing more is noticed by its end.
-    pub(crate) fn send(&mut self, mut frame: Bytes, charge: Option<Charge>) -> Next {
+    pub(crate) fn send(&mut self, mut frame: Bytes, beside: Beside) -> Next {
         if let Some(way) = &self.remote {
-            way.send(frame);
+            way.send_with(frame, beside);
             return Next::Nothing;
         }
+        let charge = beside.charge;
         let Some(pipe) = &self.pipe else { return Next::Nothing };
         let line_end = Bytes::from_static(b"\n");
         if self.queue.is_empty() {

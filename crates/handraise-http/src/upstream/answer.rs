@@ -1,12 +1,19 @@
 //! What a response to a POST is: an answer as one body, the beginning of a stream, or a failure.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use handraise_mcp::frame::{Id, Looks, ServerFrame, each_of_batch, is_batch, overlong};
 use http::{HeaderMap, Response, StatusCode, header::CONTENT_TYPE};
 use hyper::body::Incoming;
 use serde_json::value::RawValue;
 
-use super::{dial::collect, failure::Failure};
+use super::{
+    dial::{NotCollected, collect},
+    failure::Failure,
+    link::Context,
+};
+use crate::budget::Charge;
 
 /// How much is read of a body that comes with an error.
 const LONGEST_ERROR: usize = 64 * 1024;
@@ -14,7 +21,7 @@ const LONGEST_ERROR: usize = 64 * 1024;
 /// What came.
 pub(crate) enum Answer {
     /// The response to the request, and what came in an array with it.
-    Frames(Vec<Bytes>),
+    Frames(Vec<Bytes>, Arc<Charge>),
     /// A stream, on which it may come.
     Stream(Incoming),
 }
@@ -42,23 +49,26 @@ pub(crate) fn content(headers: &HeaderMap) -> Content {
 /// Reads the response to the POST of a request. `in_session`: the request was of a session that the server may have
 /// forgotten.
 pub(crate) async fn read(
+    context: &Context,
     response: Response<Incoming>,
     request: Id<'_>,
     in_session: bool,
-    limit: usize,
 ) -> Result<Answer, Failure> {
+    let limit = context.server.limit;
+    let mut reading = context.server.room.reading();
     let status = response.status();
     let content = content(response.headers());
     if status.is_success() {
         return match content {
             Content::Events => Ok(Answer::Stream(response.into_body())),
             Content::Json => {
-                let body = collect(response.into_body(), limit).await.map_err(|_| Failure::BrokeOff)?;
-                let Some(body) = body else {
-                    let reply = overlong::reply(request.raw(), limit).into();
-                    return Ok(Answer::Frames(vec![reply]));
+                let frames = match collect(response.into_body(), limit, &mut reading).await {
+                    Ok(body) => answer(body, request).ok_or(Failure::NoResponse)?,
+                    Err(NotCollected::TooLong) => vec![overlong::reply(request.raw(), limit).into()],
+                    Err(NotCollected::Full(failure)) => return Err(failure),
+                    Err(NotCollected::Broken) => return Err(Failure::BrokeOff),
                 };
-                answer(body, request).ok_or(Failure::NoResponse)
+                Ok(Answer::Frames(frames, reading.done()))
             }
             Content::Other => Err(Failure::NoResponse),
         };
@@ -70,16 +80,19 @@ pub(crate) async fn read(
     if !may_say_more {
         return Err(failure);
     }
-    let Ok(Some(body)) = collect(response.into_body(), LONGEST_ERROR).await else { return Err(failure) };
+    let body = collect(response.into_body(), LONGEST_ERROR, &mut reading).await;
+    let Ok(body) = body else { return Err(failure) };
     let is_ours = response_id_is(&body, request);
     if is_ours || (status.is_client_error() && !lost && status != StatusCode::FORBIDDEN) {
-        return answer(body, request).ok_or(failure);
+        let frames = answer(body, request).ok_or(failure)?;
+        return Ok(Answer::Frames(frames, reading.done()));
     }
     Err(failure)
 }
 
-/// A body as the answer to the request: its response, or an error that the server could not give an id.
-fn answer(body: Vec<u8>, request: Id<'_>) -> Option<Answer> {
+/// A body as the answer to the request: its response, and what came in an array with it, or an error that the server
+/// could not give an id.
+fn answer(body: Vec<u8>, request: Id<'_>) -> Option<Vec<Bytes>> {
     #[derive(serde::Deserialize)]
     struct Unassigned<'a> {
         id: Option<()>,
@@ -89,14 +102,14 @@ fn answer(body: Vec<u8>, request: Id<'_>) -> Option<Answer> {
     let body = Bytes::from(body);
     let frames = frames(&body);
     if frames.iter().any(|frame| response_id_is(frame, request)) {
-        return Some(Answer::Frames(frames));
+        return Some(frames);
     }
     let Unassigned { id: None, error } = serde_json::from_slice(&body).ok()? else { return None };
     if !error.get().starts_with('{') {
         return None;
     }
     let frame = format!(r#"{{"jsonrpc":"2.0","id":{},"error":{}}}"#, request.raw(), error.get());
-    Some(Answer::Frames(vec![frame.into()]))
+    Some(vec![frame.into()])
 }
 
 /// The frames of a body or event: itself, or the elements of an array.
@@ -122,8 +135,7 @@ mod tests {
     use super::*;
 
     fn taken(body: &str) -> Option<String> {
-        let answer = answer(body.into(), Id::parse("7").unwrap())?;
-        let Answer::Frames(frames) = answer else { return None };
+        let frames = answer(body.into(), Id::parse("7").unwrap())?;
         Some(String::from_utf8(frames.join(&b'\n')).unwrap())
     }
 

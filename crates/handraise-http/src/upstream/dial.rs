@@ -30,7 +30,7 @@ use tokio::{
 use tokio_rustls::{TlsConnector, client::TlsStream};
 use tower::Service;
 
-use super::Target;
+use super::{Target, failure::Failure, room::Reading};
 
 /// How long a connection may take until it is usable.
 const CONNECT: Duration = Duration::from_secs(10);
@@ -206,26 +206,46 @@ impl Body for Outgoing {
     }
 }
 
-/// Reads a body whole; `None` when it is longer than `limit`.
+/// Why a body was not read whole.
+#[derive(Debug)]
+pub(crate) enum NotCollected {
+    /// It is longer than the bound.
+    TooLong,
+    /// There is no room for it.
+    Full(Failure),
+    /// It broke off.
+    Broken,
+}
+
+/// Reads a body whole, of at most `limit` bytes.
 ///
 /// # Errors
-/// When reading fails.
+/// [`NotCollected`].
 pub(crate) async fn collect(
     body: hyper::body::Incoming,
     limit: usize,
-) -> Result<Option<Vec<u8>>, hyper::Error> {
+    reading: &mut Reading<'_>,
+) -> Result<Vec<u8>, NotCollected> {
     let mut body = body;
     let expected = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
     if expected > limit {
-        return Ok(None);
+        return Err(NotCollected::TooLong);
     }
-    let mut bytes = Vec::with_capacity(expected.min(1 << 20));
+    let mut bytes = Vec::new();
     while let Some(frame) = body.frame().await {
-        let Ok(data) = frame?.into_data() else { continue };
-        if bytes.len() + data.len() > limit {
-            return Ok(None);
+        let Ok(data) = frame.map_err(|_| NotCollected::Broken)?.into_data() else { continue };
+        let length = bytes.len() + data.len();
+        if length > limit {
+            return Err(NotCollected::TooLong);
+        }
+        if length > bytes.capacity() {
+            // Twice as much every time, and no more than there can be.
+            let most = if expected == 0 { limit } else { expected };
+            let wanted = (2 * bytes.capacity()).min(most).max(length);
+            reading.hold(wanted).map_err(NotCollected::Full)?;
+            bytes.reserve_exact(wanted - bytes.len());
         }
         bytes.extend_from_slice(&data);
     }
-    Ok(Some(bytes))
+    Ok(bytes)
 }

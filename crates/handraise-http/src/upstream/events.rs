@@ -14,7 +14,11 @@ use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use tokio::time::timeout;
 
-use super::{answer, link::Context};
+use super::{
+    answer,
+    failure::Failure,
+    link::{Arrival, Context},
+};
 
 /// How long the rest of a stream may take after its answer, so that its connection can be used again.
 const REST: Duration = Duration::from_secs(1);
@@ -28,6 +32,8 @@ pub(crate) enum End {
     Over,
     /// Nobody takes frames any more.
     Unwanted,
+    /// There was no room for what came.
+    Full(Failure),
 }
 
 /// What is known of a stream across its connections.
@@ -57,13 +63,19 @@ pub(crate) async fn read(
     mut answered: impl FnMut(&ServerFrame<'_>),
 ) -> End {
     progress.reader = Reader::new(context.server.limit);
+    let room = &context.server.room;
+    let mut reading = room.reading();
     let mut body = body;
     let mut items = Vec::new();
     while let Some(Ok(frame)) = body.frame().await {
         let Ok(piece) = frame.into_data() else { continue };
         progress.reader.feed(&piece, &mut items);
+        if let Err(full) = reading.hold(progress.reader.held() + held(&items)) {
+            return End::Full(full);
+        }
         let mut is_answered = false;
         for item in items.drain(..) {
+            let charge = room.hold(held(std::slice::from_ref(&item)));
             let frames = match item {
                 Item::Event(event) => {
                     progress.events += 1;
@@ -77,11 +89,13 @@ pub(crate) async fn read(
             };
             for bytes in frames {
                 is_answered |= request.is_some_and(|id| is_answer(&bytes, id, &mut answered));
-                if context.emit(bytes).await.is_err() {
+                if context.emit(Arrival::new(bytes, &charge)).await.is_err() {
                     return End::Unwanted;
                 }
             }
         }
+        // What is less than before always fits.
+        let _ = reading.hold(progress.reader.held());
         if is_answered {
             tokio::spawn(async move {
                 let _ = timeout(REST, async { while let Some(Ok(_)) = body.frame().await {} }).await;
@@ -96,13 +110,15 @@ pub(crate) async fn read(
 }
 
 /// Reads a stream to the answer to `request`, and nothing else of it.
-pub(crate) async fn only_answer(body: Incoming, request: Id<'_>, limit: usize) -> Option<Bytes> {
+pub(crate) async fn only_answer(context: &Context, body: Incoming, request: Id<'_>) -> Option<Bytes> {
     let mut body = body;
-    let mut reader = Reader::new(limit);
+    let mut reader = Reader::new(context.server.limit);
+    let mut reading = context.server.room.reading();
     let mut items = Vec::new();
     while let Some(Ok(frame)) = body.frame().await {
         let Ok(piece) = frame.into_data() else { continue };
         reader.feed(&piece, &mut items);
+        reading.hold(reader.held() + held(&items)).ok()?;
         for item in items.drain(..) {
             let Item::Event(event) = item else { continue };
             let answer = message(event).into_iter().find(|bytes| is_answer(bytes, request, &mut |_| {}));
@@ -112,6 +128,15 @@ pub(crate) async fn only_answer(body: Incoming, request: Id<'_>, limit: usize) -
         }
     }
     None
+}
+
+/// How much is held of what a reader has given.
+fn held(items: &[Item]) -> usize {
+    let held = |item: &Item| match item {
+        Item::Event(Event { data, .. }) | Item::TooLong(data) => data.capacity(),
+        Item::Retry(_) => 0,
+    };
+    items.iter().map(held).sum()
 }
 
 /// The frames of an event.

@@ -20,10 +20,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     answer::{self, Answer, Content},
-    dial::Outgoing,
+    dial::{Outgoing, collect},
     events::{self, End, Progress},
     failure::Failure,
-    link::{Context, News, Session},
+    link::{Arrival, Beside, Context, News, Session},
     tools,
 };
 
@@ -40,6 +40,8 @@ pub(crate) struct Call {
     pub(crate) body: Bytes,
     pub(crate) kind: Kind,
     pub(crate) headers: HeaderMap,
+    /// What came beside it.
+    pub(crate) beside: Beside,
     pub(crate) has_left: oneshot::Sender<()>,
     /// Its answer is a list of tools.
     pub(crate) lists_tools: bool,
@@ -92,7 +94,8 @@ pub(crate) async fn run(context: Arc<Context>, mut call: Call) {
             if let Kind::Opening(_) = call.kind {
                 context.tell(News::OpeningEnded);
             }
-            let _ = context.emit(failure.response(call.id.borrow()).into()).await;
+            let response = failure.response(call.id.borrow());
+            let _ = context.emit(Arrival::from(response)).await;
             return;
         }
     }
@@ -105,7 +108,7 @@ async fn attempt(context: &Context, call: &Call, has_left: oneshot::Sender<()>) 
     let Ok(_slot) = context.slots.acquire().await else { return Ok(()) };
     let id = call.id.borrow();
     let (mut answer, mut given) = send(context, call, &call.headers, Some(has_left)).await?;
-    if let (Kind::Modern, Answer::Frames(frames)) = (&call.kind, &answer)
+    if let (Kind::Modern, Answer::Frames(frames, _)) = (&call.kind, &answer)
         && tools::is_mismatch(frames, id)
         && let Some(headers) = tools::learn_for(context, call).await
     {
@@ -114,14 +117,14 @@ async fn attempt(context: &Context, call: &Call, has_left: oneshot::Sender<()>) 
     }
     let answered = |frame: &ServerFrame<'_>| observe(context, call, frame, given.as_ref());
     match answer {
-        Answer::Frames(frames) => {
+        Answer::Frames(frames, held) => {
             for bytes in frames {
                 if let Ok(frame) = ServerFrame::read(&bytes, |_| Looks::default())
                     && frame.response_id().is_some_and(|found| found.is(id))
                 {
                     answered(&frame);
                 }
-                let _ = context.emit(bytes).await;
+                let _ = context.emit(Arrival::new(bytes, &held)).await;
             }
             Ok(())
         }
@@ -129,6 +132,7 @@ async fn attempt(context: &Context, call: &Call, has_left: oneshot::Sender<()>) 
             let mut progress = Progress::new(context.server.limit);
             match events::read(context, body, &mut progress, Some(id), &answered).await {
                 End::Answered | End::Unwanted => Ok(()),
+                End::Full(full) => Err(full),
                 End::Over => resume(context, call, &mut progress, id, &answered).await,
             }
         }
@@ -147,7 +151,7 @@ async fn send(
         context.server.http.request(request).await.map_err(|error| Failure::unreachable(&error))?;
     let given = response.headers().get(SESSION_ID).cloned();
     let in_session = call.session().is_some_and(|session| session.id.is_some());
-    let answer = answer::read(response, call.id.borrow(), in_session, context.server.limit).await?;
+    let answer = answer::read(context, response, call.id.borrow(), in_session).await?;
     Ok((answer, given))
 }
 
@@ -171,9 +175,10 @@ async fn resume(
         };
         match (response.status(), answer::content(response.headers())) {
             (status, Content::Events) if status.is_success() => {
-                let end = events::read(context, response.into_body(), progress, Some(id), answered).await;
-                if end != End::Over {
-                    return Ok(());
+                match events::read(context, response.into_body(), progress, Some(id), answered).await {
+                    End::Answered | End::Unwanted => return Ok(()),
+                    End::Full(full) => return Err(full),
+                    End::Over => {}
                 }
                 if progress.events > seen {
                     tries = 0;
@@ -230,7 +235,7 @@ pub(crate) async fn deliver(
     }
     let response = timeout(SHORT, context.server.http.request(post(&context, &headers, body, None))).await;
     let is_delivered = match response {
-        Ok(Ok(response)) => is_taken(response, session.as_deref()).await,
+        Ok(Ok(response)) => is_taken(&context, response, session.as_deref()).await,
         Ok(Err(error)) => {
             tracing::warn!("a notification does not reach the MCP server: {}", Failure::unreachable(&error));
             false
@@ -243,7 +248,7 @@ pub(crate) async fn deliver(
     context.tell(News::Delivered { is_delivered });
 }
 
-async fn is_taken(response: Response<Incoming>, session: Option<&Session>) -> bool {
+async fn is_taken(context: &Context, response: Response<Incoming>, session: Option<&Session>) -> bool {
     let status = response.status();
     if status == StatusCode::NOT_FOUND
         && let Some(session) = session.filter(|session| session.id.is_some())
@@ -256,7 +261,7 @@ async fn is_taken(response: Response<Incoming>, session: Option<&Session>) -> bo
     }
     if answer::content(response.headers()) != Content::Events {
         // So that the connection can be used again.
-        let _ = timeout(SHORT, super::dial::collect(response.into_body(), 4096)).await;
+        let _ = timeout(SHORT, collect(response.into_body(), 4096, &mut context.server.room.reading())).await;
     }
     true
 }
@@ -311,11 +316,19 @@ fn bare(context: &Context, method: Method, headers: &HeaderMap) -> Request<Outgo
     request
 }
 
-/// The headers of a frame that describes itself.
-pub(crate) fn modern_headers(context: &Context, frame: &ClientFrame<'_>, version: &str) -> HeaderMap {
+/// The headers of a frame that describes itself, and of the `Mcp-Param-*` that it came with those that its tool is not
+/// known to mirror: what we compute from the body is what counts.
+pub(crate) fn modern_headers(
+    context: &Context,
+    frame: &ClientFrame<'_>,
+    version: &str,
+    params: &HeaderMap,
+) -> HeaderMap {
     let tools = context.tools();
     let tool = handraise_mcp::http::headers::name(frame).and_then(|name| tools.get(&name));
-    let mut headers = HeaderMap::new();
+    let is_unknown = |name: &HeaderName| !tool.is_some_and(|tool| tool.mirrors_as(name.as_str()));
+    let unknown = params.iter().filter(|(name, _)| is_unknown(name));
+    let mut headers: HeaderMap = unknown.map(|(name, value)| (name.clone(), value.clone())).collect();
     for header in mirrored(frame, version, tool) {
         // A version that fits no header is the server's to refuse.
         let (Ok(name), Ok(value)) = (header.name.parse::<HeaderName>(), HeaderValue::from_str(&header.value))

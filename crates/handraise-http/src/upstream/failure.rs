@@ -20,6 +20,11 @@ pub(crate) enum Failure {
     NoResponse,
     #[error("the answer of the MCP server broke off")]
     BrokeOff,
+    #[error(
+        "no room for the answer: all answers of the MCP server that are being read may hold {0} bytes together \
+         (mcp.in_flight_bytes); try again later"
+    )]
+    Full(usize),
     #[error("the MCP server no longer knows the session; initialize again")]
     SessionLost,
 }

@@ -32,7 +32,9 @@ use super::{
     dial::{self, Http},
     exchange::{self, Call, Kind},
     listen,
+    room::Room,
 };
+use crate::budget::Charge;
 
 /// How many frames may wait for whoever takes them.
 const MOST_ARRIVALS: usize = 32;
@@ -45,6 +47,7 @@ pub struct Server {
     pub(crate) target: Target,
     /// The longest frame, in bytes.
     pub(crate) limit: usize,
+    pub(crate) room: Room,
     concurrency: usize,
 }
 
@@ -56,20 +59,21 @@ impl fmt::Debug for Server {
 
 impl Server {
     /// The server at a target. Frames are at most `max_frame` bytes long; a link has at most `concurrency` requests under
-    /// way at once, and others wait.
+    /// way at once, and others wait. What the answers of all links hold is at most `in_flight` bytes.
     ///
     /// # Errors
     /// When connections cannot be prepared, as when this machine trusts nobody.
-    pub fn new(target: Target, max_frame: usize, concurrency: usize) -> io::Result<Self> {
+    pub fn new(target: Target, max_frame: usize, concurrency: usize, in_flight: usize) -> io::Result<Self> {
         let http = dial::client(&target)?;
-        Ok(Self { http, target, limit: max_frame, concurrency: concurrency.clamp(1, Semaphore::MAX_PERMITS) })
+        let concurrency = concurrency.clamp(1, Semaphore::MAX_PERMITS);
+        Ok(Self { http, target, limit: max_frame, room: Room::new(in_flight), concurrency })
     }
 }
 
 /// One client's way to the server.
 #[derive(Debug)]
 pub struct Link {
-    queue: mpsc::UnboundedSender<Bytes>,
+    queue: mpsc::UnboundedSender<(Bytes, Beside)>,
     queued: Arc<AtomicUsize>,
     moved: Arc<Notify>,
     /// Ends the desk in bounded time once it is dropped.
@@ -79,7 +83,37 @@ pub struct Link {
 }
 
 /// Where frames of the server come out.
-pub type Arrivals = mpsc::Receiver<Bytes>;
+pub type Arrivals = mpsc::Receiver<Arrival>;
+
+/// A frame of the server, which counts as held for as long as this lives.
+#[derive(Debug)]
+pub struct Arrival {
+    pub(crate) frame: Bytes,
+    _held: Option<Arc<Charge>>,
+}
+
+impl Arrival {
+    /// A frame of what is held.
+    pub(crate) fn new(frame: Bytes, held: &Arc<Charge>) -> Self {
+        Self { frame, _held: Some(Arc::clone(held)) }
+    }
+}
+
+impl From<Vec<u8>> for Arrival {
+    /// A short frame of our own.
+    fn from(frame: Vec<u8>) -> Self {
+        Self { frame: frame.into(), _held: None }
+    }
+}
+
+/// What belongs to a frame of the client, beside it.
+#[derive(Debug, Default)]
+pub(crate) struct Beside {
+    /// Its bytes count as held until the server has them.
+    pub(crate) charge: Option<Charge>,
+    /// Headers that it came with, and that are passed on.
+    pub(crate) params: HeaderMap,
+}
 
 impl Link {
     /// A link on which nothing has been sent, and the frames that come from the server. It runs on the current runtime.
@@ -115,9 +149,13 @@ impl Link {
 
     /// Sends a frame of the client, after all before it. What becomes of it comes out with the arrivals.
     pub fn send(&self, frame: Bytes) {
+        self.send_with(frame, Beside::default());
+    }
+
+    pub(crate) fn send_with(&self, frame: Bytes, beside: Beside) {
         self.queued.fetch_add(frame.len(), Ordering::Relaxed);
         // The desk goes on for as long as there is a queue.
-        let _ = self.queue.send(frame);
+        let _ = self.queue.send((frame, beside));
     }
 
     /// Completes when the server has forgotten a session of this link.
@@ -146,7 +184,7 @@ impl Link {
 pub(crate) struct Context {
     pub(crate) server: Arc<Server>,
     pub(crate) slots: Semaphore,
-    out: mpsc::Sender<Bytes>,
+    out: mpsc::Sender<Arrival>,
     news: mpsc::UnboundedSender<News>,
     tools: Mutex<SeenTools>,
 }
@@ -156,7 +194,7 @@ pub(crate) struct Unwanted;
 
 impl Context {
     /// Hands a frame of the server on.
-    pub(crate) async fn emit(&self, frame: Bytes) -> Result<(), Unwanted> {
+    pub(crate) async fn emit(&self, frame: Arrival) -> Result<(), Unwanted> {
         self.out.send(frame).await.map_err(|_| Unwanted)
     }
 
@@ -240,7 +278,7 @@ struct Desk {
 impl Desk {
     async fn run(
         mut self,
-        mut frames: mpsc::UnboundedReceiver<Bytes>,
+        mut frames: mpsc::UnboundedReceiver<(Bytes, Beside)>,
         mut heard: mpsc::UnboundedReceiver<News>,
         closing: CancellationToken,
     ) {
@@ -255,8 +293,8 @@ impl Desk {
                 Some(news) = heard.recv() => self.hear(news),
                 () = &mut too_late => break,
                 frame = frames.recv(), if !self.waits => {
-                    let Some(frame) = frame else { break };
-                    self.take(&frame);
+                    let Some((frame, beside)) = frame else { break };
+                    self.take(&frame, beside);
                 }
             }
         }
@@ -308,7 +346,7 @@ impl Desk {
         tokio::spawn(async move { exchange::end_session(&context, &session, LAST).await });
     }
 
-    fn take(&mut self, bytes: &Bytes) {
+    fn take(&mut self, bytes: &Bytes, beside: Beside) {
         self.queued.fetch_sub(bytes.len(), Ordering::Relaxed);
         self.moved.notify_one();
         let Ok(frame) = ClientFrame::read(bytes) else {
@@ -318,7 +356,7 @@ impl Desk {
         };
         let version = modern_version(&frame);
         match (frame.method(), frame.id()) {
-            (Some(_), Some(id)) => self.request(&frame, id, version, bytes.clone()),
+            (Some(_), Some(id)) => self.request(&frame, id, version, bytes.clone(), beside),
             (Some("notifications/cancelled"), None) => self.cancel(&frame, bytes.clone()),
             _ => {
                 self.opens_stream = frame.method() == Some("notifications/initialized");
@@ -328,13 +366,20 @@ impl Desk {
         }
     }
 
-    fn request(&mut self, frame: &ClientFrame<'_>, id: Id<'_>, version: Option<String>, body: Bytes) {
+    fn request(
+        &mut self,
+        frame: &ClientFrame<'_>,
+        id: Id<'_>,
+        version: Option<String>,
+        body: Bytes,
+        beside: Beside,
+    ) {
         self.serial += 1;
         let serial = self.serial;
         let headers;
         let kind = match version {
             Some(version) => {
-                headers = exchange::modern_headers(&self.context, frame, &version);
+                headers = exchange::modern_headers(&self.context, frame, &version, &beside.params);
                 self.modern = Some(version);
                 Kind::Modern
             }
@@ -358,6 +403,7 @@ impl Desk {
             body,
             kind,
             headers,
+            beside,
             has_left,
             lists_tools,
             cancelled: cancelled.clone(),
@@ -401,7 +447,7 @@ impl Desk {
     /// The headers of a frame that is no request.
     fn headers(&self, frame: &ClientFrame<'_>, version: Option<&str>) -> HeaderMap {
         match (version.or(self.modern.as_deref().filter(|_| self.session.is_none())), &self.session) {
-            (Some(version), _) => exchange::modern_headers(&self.context, frame, version),
+            (Some(version), _) => exchange::modern_headers(&self.context, frame, version, &HeaderMap::new()),
             (None, Some(session)) => session.headers(),
             (None, None) => HeaderMap::new(),
         }

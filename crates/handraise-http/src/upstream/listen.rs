@@ -31,8 +31,11 @@ async fn listen(context: &Context, session: &Session) {
                 (status, Content::Events) if status.is_success() => {
                     let seen = progress.events;
                     let end = events::read(context, response.into_body(), &mut progress, None, |_| {}).await;
-                    if end == End::Unwanted {
-                        return;
+                    match end {
+                        End::Unwanted => return,
+                        // It is come back to after a wait, from the last event that was taken.
+                        End::Full(full) => tracing::warn!("a stream of the MCP server is left: {full}"),
+                        End::Answered | End::Over => {}
                     }
                     if progress.events > seen {
                         tries = 0;

@@ -9,6 +9,7 @@
 //! - `link`: the order of a client's frames, its session, its open requests.
 //! - `exchange`: one request and its answer.
 //! - `answer`, `events`: what an answer is, as one body or as a stream.
+//! - `room`: how much of all answers is held at once.
 //! - `tools`: what a tool wants to have in headers.
 //! - `listen`: the stream on which a legacy server speaks by itself.
 //! - `stdio`: the envelope between our stdin and stdout and a link.
@@ -20,11 +21,14 @@ mod exchange;
 mod failure;
 mod link;
 mod listen;
+mod room;
 mod spender;
 mod stdio;
 mod target;
 mod tools;
 
-pub use link::{Arrivals, Link, Server};
+pub(crate) use link::Beside;
+pub use link::{Arrival, Arrivals, Link, Server};
+pub(crate) use room::Room;
 pub use stdio::{Signal, Stdio, run};
 pub use target::{Target, TargetError};

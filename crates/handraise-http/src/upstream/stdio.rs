@@ -169,7 +169,9 @@ impl Gateway {
                 Some((ticket, was)) = said.recv() => {
                     self.input(|envelope, now, out| envelope.spent(ticket, was, now, out));
                 }
-                Some(bytes) = arrivals.recv(), if to_client < MOST_BACKLOG => self.upstream_frame(&bytes),
+                Some(arrival) = arrivals.recv(), if to_client < MOST_BACKLOG => {
+                    self.upstream_frame(&arrival.frame);
+                }
                 () = sleep_until(wakes.unwrap_or_else(Instant::now)), if wakes.is_some() => {
                     self.input(Envelope::tick);
                 }

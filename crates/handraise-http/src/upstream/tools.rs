@@ -46,7 +46,7 @@ pub(crate) async fn learn_for(context: &Context, call: &Call) -> Option<HeaderMa
     tracing::debug!("a call was refused for its headers: asking for the tools");
     let listed = timeout(PATIENCE, list(context, &frame, &version)).await;
     listed.ok()?;
-    let headers = exchange::modern_headers(context, &frame, &version);
+    let headers = exchange::modern_headers(context, &frame, &version, &call.beside.params);
     (headers != call.headers).then_some(headers)
 }
 
@@ -70,13 +70,13 @@ async fn list(context: &Context, call: &ClientFrame<'_>, version: &str) {
 
 async fn page(context: &Context, body: String, version: &str) -> Option<bytes::Bytes> {
     let frame = ClientFrame::read(body.as_bytes()).ok()?;
-    let headers = exchange::modern_headers(context, &frame, version);
+    let headers = exchange::modern_headers(context, &frame, version, &HeaderMap::new());
     let request = exchange::post(context, &headers, body.into(), None);
     let response = context.server.http.request(request).await.ok()?;
     let id = Id::parse(ID)?;
-    match answer::read(response, id, false, context.server.limit).await.ok()? {
-        Answer::Frames(frames) => frames.into_iter().next(),
-        Answer::Stream(body) => only_answer(body, id, context.server.limit).await,
+    match answer::read(context, response, id, false).await.ok()? {
+        Answer::Frames(frames, _) => frames.into_iter().next(),
+        Answer::Stream(body) => only_answer(context, body, id).await,
     }
 }
 

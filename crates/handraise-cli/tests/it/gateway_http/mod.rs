@@ -9,6 +9,7 @@ mod bounds;
 mod confirming;
 mod crossing;
 mod guarded;
+mod in_front_of_a_url;
 mod modern;
 mod sessions;
 mod transparency;

@@ -6,7 +6,7 @@ use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
     net::TcpStream,
     ops::Deref,
-    process::{Child, Stdio},
+    process::{Child, Command, Stdio},
     sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel},
 };
 
@@ -48,6 +48,19 @@ impl Front {
             .args(Witness::arguments(home.path()))
             .args(setup.server)
             .envs(setup.variables.iter().copied());
+        Self::run(home, command)
+    }
+
+    /// In front of a server at a URL.
+    #[track_caller]
+    pub(crate) fn in_front_of(home: &Home, url: &str, variables: &[(&str, &str)]) -> Self {
+        let mut command = home.handraise(&["mcp", "--listen", "127.0.0.1:0", "--upstream", url]);
+        command.envs(variables.iter().copied());
+        Self::run(home, command)
+    }
+
+    #[track_caller]
+    fn run(home: &Home, mut command: Command) -> Self {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let log = Collected::from(child.stderr.take().unwrap());
         let printed = Collected::from(child.stdout.take().unwrap());

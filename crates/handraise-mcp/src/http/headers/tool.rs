@@ -143,6 +143,11 @@ impl ToolHeaders {
         self.mirrors.is_empty()
     }
 
+    /// Whether an argument becomes a header of this name, which is in lower case.
+    pub fn mirrors_as(&self, header: &str) -> bool {
+        self.mirrors.iter().any(|mirror| mirror.header == header)
+    }
+
     /// The headers of a call with these arguments, which are JSON text.
     pub(super) fn of(&self, arguments: &str) -> Vec<Header> {
         let header = |mirror: &Mirror| {

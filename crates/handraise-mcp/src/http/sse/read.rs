@@ -8,6 +8,8 @@ const HEAD: usize = 4096;
 const LONGEST_ID: usize = 1024;
 /// The longest name of an event that is kept.
 const LONGEST_NAME: usize = 64;
+/// How much memory for lines is kept between them.
+const KEPT: usize = 16 * 1024;
 /// What a line may have beside its data: the longest field name that is known, and ids.
 const BESIDE: usize = LONGEST_ID + 64;
 
@@ -82,6 +84,11 @@ impl Reader {
         self.last_id.as_deref()
     }
 
+    /// How many bytes are held of what is not complete.
+    pub fn held(&self) -> usize {
+        self.line.capacity() + self.next.data.capacity()
+    }
+
     /// Takes a piece of the stream, and appends what it completes.
     pub fn feed(&mut self, mut piece: &[u8], out: &mut Vec<Item>) {
         if piece.is_empty() {
@@ -137,8 +144,10 @@ impl Reader {
         } else {
             self.field(text, out);
         }
-        line.clear();
-        self.line = line;
+        if line.capacity() <= KEPT {
+            line.clear();
+            self.line = line;
+        }
     }
 
     fn field(&mut self, line: &[u8], out: &mut Vec<Item>) {

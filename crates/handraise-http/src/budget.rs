@@ -30,6 +30,10 @@ impl Budget {
         Arc::new(Self { limit, used: AtomicUsize::new(0), wider: Some(Arc::clone(self)) })
     }
 
+    pub(crate) fn limit(&self) -> usize {
+        self.limit
+    }
+
     pub(crate) fn used(&self) -> usize {
         self.used.load(Ordering::Relaxed)
     }
@@ -72,6 +76,22 @@ impl Budget {
 }
 
 impl Charge {
+    /// How many bytes it is.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Charges so many from now on, which may be refused when it is more; false: there is no room, and nothing changed.
+    #[must_use]
+    pub(crate) fn set(&mut self, bytes: usize) -> bool {
+        if bytes > self.bytes {
+            return self.grow(bytes - self.bytes);
+        }
+        self.budget.remove(self.bytes - bytes);
+        self.bytes = bytes;
+        true
+    }
+
     /// Charges more; false: there is no room for it, and nothing was charged.
     #[must_use]
     pub(crate) fn grow(&mut self, bytes: usize) -> bool {
@@ -102,6 +122,8 @@ mod tests {
         assert!(budget.charge(41).is_none());
         assert!(first.grow(40) && !first.grow(1));
         assert_eq!(budget.used(), 100);
+        assert!(!first.set(101) && first.set(7));
+        assert_eq!((budget.used(), first.bytes()), (7, 7));
         drop(first);
         assert_eq!(budget.used(), 0);
     }
