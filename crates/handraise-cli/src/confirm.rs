@@ -3,7 +3,7 @@
 use anyhow::{Context as _, anyhow};
 use handraise_config::{ConfirmEntry, Require, Secret, Settings, Who};
 use handraise_mcp::{
-    confirm::{ConfirmConfig, GuardSource, Guards, PreviewSource, Secrets, Values},
+    confirm::{ConfirmConfig, GuardSource, Guards, PreviewSource, Secrets, Values, shared_folder},
     seal::Keyring,
 };
 use handraise_spent::Store;
@@ -64,7 +64,8 @@ fn source(entry: &ConfirmEntry) -> GuardSource {
 
 /// The store, and whether it outlives us. A folder that cannot be used is no reason for another one: nothing runs then.
 fn store(settings: &Settings) -> (Store, bool) {
-    let folder = match (&settings.confirm_variables.shared_dir, &settings.data_dir) {
+    let shared = shared_folder(settings.confirm_variables.data_dir.as_deref());
+    let folder = match (&shared, &settings.data_dir) {
         (Some(shared), _) => Some((shared, [".mcp-confirm", "spent"])),
         (None, Some(own)) => Some((own, ["confirm", "spent"])),
         (None, None) => None,

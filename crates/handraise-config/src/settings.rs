@@ -139,8 +139,6 @@ pub struct ConfirmVariables {
     pub host_secret: Option<Secret>,
     /// The shared folder.
     pub data_dir: Option<String>,
-    /// The same, where it is an absolute path.
-    pub shared_dir: Option<PathBuf>,
 }
 
 impl ConfirmVariables {
@@ -153,7 +151,6 @@ impl ConfirmVariables {
             secret: text("MCP_CONFIRM_SECRET").map(Secret::new),
             host_secret: text("MCP_HOST_CONFIRM_SECRET").map(Secret::new),
             data_dir: text("MCP_DATA_DIR"),
-            shared_dir: environment.absolute_path("MCP_DATA_DIR"),
         }
     }
 }

@@ -26,7 +26,9 @@ pub use guard::{Guard, GuardError, GuardSource, Guarding, Guards, PreviewRule, P
 pub use hash::{ARGUMENT, gateway_payload, hash_of, payload_hash};
 pub use preview::{MAX_PREVIEW_BYTES, Preview, PreviewFault};
 pub use result::{Phase1, Told};
-pub use settings::{KeySource, Mode, Secrets, Ttl, Warning, elicitation, key_source, mode, ttl};
+pub use settings::{
+    KeySource, Mode, Secrets, Ttl, Warning, elicitation, key_source, mode, shared_folder, ttl,
+};
 pub use show::{MAX_MESSAGE_BYTES, MAX_TOKEN_PREVIEW_BYTES, Shown, TooLong, lines};
 pub use token::{Call, Claims, Fresh, PREFIX, Rejection, Spent, TokenKey, claimed, sign, verify};
 pub use tools::{Gathered, Gathering, Listed, ToolList, Unlistable, harmful_on};

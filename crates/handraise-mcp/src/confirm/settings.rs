@@ -1,7 +1,7 @@
 //! The settings of the confirm rail, as functions of what the environment holds. The names are those of the fleet that uses
 //! them already; whatever cannot be read fails closed, with one warning.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::TokenKey;
@@ -126,7 +126,7 @@ pub enum KeySource {
 ///
 /// Values are trimmed; an empty one, `null`, `undefined` and a `${…}` that nothing expanded count as unset.
 pub fn key_source(secrets: Secrets<'_>) -> (KeySource, Option<Warning>) {
-    let is_kept = set(secrets.data_dir).is_some_and(|directory| Path::new(directory).is_absolute());
+    let is_kept = shared_folder(secrets.data_dir).is_some();
     if let Some(secret) = set(secrets.own) {
         shared(secret, OWN)
     } else if let Some(secret) = set(secrets.host).filter(|_| is_kept) {
@@ -134,6 +134,11 @@ pub fn key_source(secrets: Secrets<'_>) -> (KeySource, Option<Warning>) {
     } else {
         (KeySource::Random, None)
     }
+}
+
+/// The shared folder that `MCP_DATA_DIR` names: set, in the same sense as the secrets are, and absolute.
+pub fn shared_folder(data_dir: Option<&str>) -> Option<PathBuf> {
+    set(data_dir).map(Path::new).filter(|folder| folder.is_absolute()).map(Path::to_path_buf)
 }
 
 /// How warnings call the secrets.

@@ -84,7 +84,10 @@ fn the_own_secret_comes_first_then_the_hosts_then_chance() {
     assert_eq!(read(None, None, Some("/data")), "random");
     for data_dir in [None, Some("data"), Some("./data"), Some(""), Some("${HOME}/data"), Some("null")] {
         assert_eq!(read(None, Some(host), data_dir), "random", "{data_dir:?}");
+        assert_eq!(shared_folder(data_dir), None, "{data_dir:?}");
     }
+    // Whoever shares a secret shares the folder, however the variable was written.
+    assert_eq!(shared_folder(Some(" /data\n")), Some("/data".into()));
     for unset in ["", "  ", "null", "undefined", "${MCP_CONFIRM_SECRET}", " ${A_VARIABLE_OF_THE_HOST:-} "] {
         assert_eq!(read(Some(unset), Some(host), Some("/data")), format!("shared {host}"), "{unset}");
         assert_eq!(read(None, Some(unset), Some("/data")), "random", "{unset}");
