@@ -1,6 +1,6 @@
 //! The server behind a link: one process under the supervisor (S6, S7, S35), its stdout, its stderr and its end.
 
-use std::{io, os::fd::OwnedFd, process::ExitStatus, sync::Arc, time::Duration};
+use std::{io, os::fd::AsFd, process::ExitStatus, sync::Arc, time::Duration};
 
 use handraise_transport::{
     clock::SystemClock,
@@ -26,6 +26,10 @@ use super::{
 
 /// How much the pipes to and from a server hold, in bytes.
 const PIPE: usize = 256 * 1024;
+/// How much the one from it holds once a frame has not fitted.
+const LARGE_PIPE: usize = 1024 * 1024;
+/// How long memory for large frames is kept while none come.
+const KEEP: Duration = Duration::from_secs(1);
 /// How long a server may take to end once its stdin is closed.
 const LEAVE: Duration = Duration::from_secs(2);
 /// How long a server that has closed its stdout may go on running.
@@ -63,8 +67,8 @@ pub(crate) fn start(front: &Front) -> io::Result<Started> {
     let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
         return Err(io::Error::other("it has no pipes"));
     };
-    let stdin = pipe::Sender::from_owned_fd(widened(stdin.into_owned_fd()?))?;
-    let stdout = pipe::Receiver::from_owned_fd(widened(stdout.into_owned_fd()?))?;
+    let stdin = pipe::Sender::from_owned_fd(widened(stdin.into_owned_fd()?, PIPE))?;
+    let stdout = pipe::Receiver::from_owned_fd(widened(stdout.into_owned_fd()?, PIPE))?;
     Ok(Started { stdin: Some(stdin), stdout, stderr, child })
 }
 
@@ -76,9 +80,9 @@ impl Started {
 }
 
 /// A pipe that holds more, where the kernel grants it.
-fn widened(pipe: OwnedFd) -> OwnedFd {
+fn widened<T: AsFd>(pipe: T, bytes: usize) -> T {
     #[cfg(target_os = "linux")]
-    let _ = rustix::pipe::fcntl_setpipe_size(&pipe, PIPE);
+    let _ = rustix::pipe::fcntl_setpipe_size(&pipe, bytes);
     pipe
 }
 
@@ -129,10 +133,15 @@ async fn read(link: Arc<Link>, mut stdout: pipe::Receiver, mut told: oneshot::Re
     let mut lines = Lines::new(link.front.max_frame);
     let mut noise = Limited::new(SystemClock::shared());
     let mut held = link.budget.force(0);
+    let mut is_large = false;
     while let Some(count) = fill(&mut stdout, &mut lines).await {
         lines.has_read(count);
         while let Some(found) = lines.next() {
             take(&link, found, &mut noise);
+        }
+        if !is_large && lines.held() >= PIPE {
+            is_large = true;
+            stdout = widened(stdout, LARGE_PIPE);
         }
         if lines.held() <= UNCOUNTED {
             held = link.budget.force(0);
@@ -158,6 +167,12 @@ async fn read(link: Arc<Link>, mut stdout: pipe::Receiver, mut told: oneshot::Re
 
 /// Reads once; `None` at the end. What fails cannot be read on: that is the end.
 async fn fill(stdout: &mut (impl AsyncRead + Unpin), lines: &mut Lines) -> Option<usize> {
+    if lines.is_roomy() {
+        match timeout(KEEP, stdout.read_buf(lines.room())).await {
+            Ok(read) => return read.ok().filter(|count| *count > 0),
+            Err(_) => lines.shrink(),
+        }
+    }
     stdout.read_buf(lines.room()).await.ok().filter(|count| *count > 0)
 }
 

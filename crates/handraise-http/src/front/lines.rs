@@ -7,10 +7,12 @@ use handraise_transport::ends::Ends;
 const LEAST: usize = 16 * 1024;
 /// The most room that is made for a read.
 const MOST: usize = 1024 * 1024;
-/// What an empty buffer may keep.
+/// What an empty buffer may keep for good.
 const KEPT: usize = 64 * 1024;
-/// What is copied out of the buffer rather than shared with it.
-const COPIED: usize = 4 * 1024;
+/// What it may keep while large frames come.
+const MOST_KEPT: usize = 4 * 1024 * 1024;
+/// What is copied out of the buffer rather than shared with it, so that the small does not hold the large.
+const COPIED: usize = 16 * 1024;
 const BOM: &[u8] = b"\xEF\xBB\xBF";
 
 /// Bytes on their way to being frames. A line ends with LF or CR LF; what holds only white space is skipped, and so is a
@@ -25,6 +27,8 @@ pub(crate) struct Lines {
     overlong: Option<Ends>,
     /// How much room the next read gets.
     room: usize,
+    /// The largest that the buffer has been.
+    largest: usize,
 }
 
 /// What is next.
@@ -38,19 +42,40 @@ pub(crate) enum Found {
 impl Lines {
     /// Frames of at most `limit` bytes.
     pub(crate) fn new(limit: usize) -> Self {
-        Self { limit, buffer: BytesMut::new(), scanned: 0, overlong: None, room: LEAST }
+        Self { limit, buffer: BytesMut::new(), scanned: 0, overlong: None, room: LEAST, largest: 0 }
     }
 
     /// The buffer, with room for a read.
     pub(crate) fn room(&mut self) -> &mut BytesMut {
-        if self.buffer.is_empty() && self.buffer.capacity() > KEPT {
-            self.buffer = BytesMut::new();
+        if self.buffer.is_empty() {
+            let is_waste = self.room == LEAST && self.largest > KEPT;
+            if is_waste || self.largest > MOST_KEPT {
+                self.shrink();
+            }
+            // Fresh memory for every large frame costs more than all else that happens to it. While the last one is
+            // still being sent there is no other way.
+            if self.buffer.capacity() < self.largest && !self.buffer.try_reclaim(self.largest) {
+                self.buffer = BytesMut::with_capacity(self.room);
+                self.largest = self.room;
+            }
         }
         let room = self.room.max(self.buffer.len().min(MOST));
         if self.buffer.capacity() - self.buffer.len() < room / 2 {
             self.buffer.reserve(room);
         }
+        self.largest = self.largest.max(self.buffer.capacity());
         &mut self.buffer
+    }
+
+    /// Whether memory is kept for large frames to come.
+    pub(crate) fn is_roomy(&self) -> bool {
+        self.largest > KEPT && self.buffer.is_empty()
+    }
+
+    /// Lets go of the memory that is kept.
+    pub(crate) fn shrink(&mut self) {
+        self.buffer = BytesMut::new();
+        (self.room, self.largest) = (LEAST, 0);
     }
 
     /// Takes note of a read, so that large frames come in few of them.
@@ -172,6 +197,40 @@ mod tests {
             let found: Vec<_> = found.iter().map(|line| String::from_utf8_lossy(line)).collect();
             assert_eq!(found, expected, "in pieces of {size}");
         }
+    }
+
+    #[test]
+    fn large_frames_share_one_buffer_that_is_given_back() {
+        let mut lines = Lines::new(1 << 22);
+        let large = ["x".repeat(1 << 20), "\n".to_owned()].concat();
+        let mut take = |text: &str| {
+            let mut rest = text.as_bytes();
+            while !rest.is_empty() {
+                let room = lines.room();
+                let count = rest.len().min(room.capacity() - room.len());
+                room.extend_from_slice(&rest[..count]);
+                lines.has_read(count);
+                rest = &rest[count..];
+            }
+            (lines.next(), lines.is_roomy())
+        };
+        let (first, is_roomy) = take(&large);
+        assert!(is_roomy);
+        let Some(Found::Frame(frame)) = first else { panic!("{first:?}") };
+        let place = frame.as_ptr();
+        drop(frame);
+        let (second, ..) = take(&large);
+        let Some(Found::Frame(frame)) = &second else { panic!("{second:?}") };
+        assert_eq!(frame.as_ptr(), place, "in its place");
+        let (third, ..) = take(&large);
+        let Some(Found::Frame(third)) = third else { panic!("{third:?}") };
+        assert!(third.as_ptr() != place && *frame == third, "what is still held is not written over");
+        drop((second, third));
+        let mut roomy = 0;
+        for _ in 0..20 {
+            roomy += usize::from(take("{}\n").1);
+        }
+        assert!((1..10).contains(&roomy), "small frames need no such room: {roomy}");
     }
 
     #[test]
