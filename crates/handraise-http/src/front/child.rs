@@ -134,7 +134,7 @@ async fn read(link: Arc<Link>, mut stdout: pipe::Receiver, mut told: oneshot::Re
     let mut noise = Limited::new(SystemClock::shared());
     let mut held = link.budget.force(0);
     let mut is_large = false;
-    while let Some(count) = fill(&mut stdout, &mut lines).await {
+    while let Some(count) = fill(&mut stdout, &mut lines, KEEP).await {
         lines.has_read(count);
         while let Some(found) = lines.next() {
             take(&link, found, &mut noise);
@@ -165,10 +165,11 @@ async fn read(link: Arc<Link>, mut stdout: pipe::Receiver, mut told: oneshot::Re
     link.upstream_ended(&how.unwrap_or_else(|_| "it is unknown how".to_owned()));
 }
 
-/// Reads once; `None` at the end. What fails cannot be read on: that is the end.
-async fn fill(stdout: &mut (impl AsyncRead + Unpin), lines: &mut Lines) -> Option<usize> {
+/// Reads once, and lets go of memory for large frames when nothing has come for `keep`; `None` at the end. What fails
+/// cannot be read on: that is the end.
+async fn fill(stdout: &mut (impl AsyncRead + Unpin), lines: &mut Lines, keep: Duration) -> Option<usize> {
     if lines.is_roomy() {
-        match timeout(KEEP, stdout.read_buf(lines.room())).await {
+        match timeout(keep, stdout.read_buf(lines.room())).await {
             Ok(read) => return read.ok().filter(|count| *count > 0),
             Err(_) => lines.shrink(),
         }
@@ -219,5 +220,30 @@ async fn log(stderr: ChildStderr) {
             }
             tracing::info!(target: "mcp_server", "{}", escape::line(text));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::AsyncWriteExt as _;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn memory_for_large_frames_is_let_go_when_none_come() {
+        let (mut server, mut stdout) = tokio::io::duplex(1 << 20);
+        let mut lines = Lines::new(1 << 20);
+        let large = ["x".repeat(500_000), "\n".to_owned()].concat();
+        server.write_all(large.as_bytes()).await.unwrap();
+        while lines.next().is_none() {
+            let count = fill(&mut stdout, &mut lines, KEEP).await.unwrap();
+            lines.has_read(count);
+        }
+        assert!(lines.is_roomy());
+        let at_once = Duration::from_millis(1);
+        let quiet = timeout(50 * at_once, fill(&mut stdout, &mut lines, at_once)).await;
+        assert!(quiet.is_err() && !lines.is_roomy());
+        server.write_all(b"{}\n").await.unwrap();
+        assert_eq!(fill(&mut stdout, &mut lines, KEEP).await, Some(3));
     }
 }
