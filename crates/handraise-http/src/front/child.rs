@@ -9,7 +9,7 @@ use handraise_transport::{
     spawn::{self, Spawn, Supervised},
 };
 use tokio::{
-    io::{AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, BufReader},
+    io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader},
     net::unix::pipe,
     process::ChildStderr,
     sync::oneshot,
@@ -167,12 +167,10 @@ async fn read(link: Arc<Link>, mut stdout: pipe::Receiver, mut told: oneshot::Re
 
 /// Reads once, and lets go of memory for large frames when nothing has come for `keep`; `None` at the end. What fails
 /// cannot be read on: that is the end.
-async fn fill(stdout: &mut (impl AsyncRead + Unpin), lines: &mut Lines, keep: Duration) -> Option<usize> {
-    if lines.is_roomy() {
-        match timeout(keep, stdout.read_buf(lines.room())).await {
-            Ok(read) => return read.ok().filter(|count| *count > 0),
-            Err(_) => lines.shrink(),
-        }
+async fn fill(stdout: &mut pipe::Receiver, lines: &mut Lines, keep: Duration) -> Option<usize> {
+    // Room is made when something is there: until then the last frame is still being sent, out of the same memory.
+    if lines.is_roomy() && timeout(keep, stdout.readable()).await.is_err() {
+        lines.shrink();
     }
     stdout.read_buf(lines.room()).await.ok().filter(|count| *count > 0)
 }
@@ -231,10 +229,13 @@ mod tests {
 
     #[tokio::test]
     async fn memory_for_large_frames_is_let_go_when_none_come() {
-        let (mut server, mut stdout) = tokio::io::duplex(1 << 20);
+        let (mut server, mut stdout) = pipe::pipe().unwrap();
         let mut lines = Lines::new(1 << 20);
         let large = ["x".repeat(500_000), "\n".to_owned()].concat();
-        server.write_all(large.as_bytes()).await.unwrap();
+        let writing = tokio::spawn(async move {
+            server.write_all(large.as_bytes()).await.unwrap();
+            server
+        });
         while lines.next().is_none() {
             let count = fill(&mut stdout, &mut lines, KEEP).await.unwrap();
             lines.has_read(count);
@@ -243,7 +244,7 @@ mod tests {
         let at_once = Duration::from_millis(1);
         let quiet = timeout(50 * at_once, fill(&mut stdout, &mut lines, at_once)).await;
         assert!(quiet.is_err() && !lines.is_roomy());
-        server.write_all(b"{}\n").await.unwrap();
+        writing.await.unwrap().write_all(b"{}\n").await.unwrap();
         assert_eq!(fill(&mut stdout, &mut lines, KEEP).await, Some(3));
     }
 }
