@@ -43,7 +43,7 @@ headers = { Authorization = "Bearer …" }
 
 [[caller]]                      # somebody who may use handraise mcp --listen (docs/gateway.md)
 name = "ada"                    # whom states, sessions and the log name
-token_hash = "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
+token_hash = "sha256:83c9d503dc3192d94cf03b3d3bc93afbe923f7e99ff4de5def64c7d07a059a0a"
 
 [[refusal]]                     # a refusal of a tool that becomes a question (docs/gateway.md)
 name = "which_table"            # of a built-in one's name: instead of it
