@@ -10,29 +10,46 @@ import {
 } from "@modelcontextprotocol/server";
 
 import { contents, messages, prompts, resources, results, templates, tools } from "./catalog.mjs";
+import { asked, names, verify } from "./inputs.mjs";
 
 const pause = () => new Promise((resolve) => setTimeout(resolve, 30));
 
 function serve() {
-  const capabilities = { tools: {}, resources: {}, prompts: {}, completions: {} };
-  const server = new Server({ name: "conformance-modern", version: "1" }, { capabilities });
-  server.setRequestHandler("tools/list", () => ({ tools }));
+  const capabilities = { tools: {}, resources: {}, prompts: {}, completions: {}, logging: {} };
+  const server = new Server({ name: "conformance-modern", version: "1" }, { capabilities, requestState: { verify } });
+  const asking = names.map((name) => ({ name, description: "Asks first", inputSchema: { type: "object", properties: {} } }));
+  const mirrored = { type: "object", properties: { region: { type: "string", "x-mcp-header": "Region" } }, required: ["region"] };
+  const placed = { name: "test_region", description: "Has an argument that is also a header", inputSchema: mirrored };
+  const logs = { name: "test_logging_tool", description: "Logs", inputSchema: { type: "object", properties: {} } };
+  server.setRequestHandler("tools/list", () => ({ tools: [...tools, ...asking, placed, logs] }));
   server.setRequestHandler("resources/list", () => ({ resources }));
   server.setRequestHandler("resources/templates/list", () => ({ resourceTemplates: templates }));
-  server.setRequestHandler("prompts/list", () => ({ prompts }));
+  const askingPrompt = { name: "test_input_required_result_prompt", description: "Asks first" };
+  server.setRequestHandler("prompts/list", () => ({ prompts: [...prompts, askingPrompt] }));
   server.setRequestHandler("completion/complete", () => ({ completion: { values: [], total: 0, hasMore: false } }));
   server.setRequestHandler("resources/read", ({ params }) => {
     const found = contents(params.uri);
     if (!found) throw new ProtocolError(-32602, "no such resource", { uri: params.uri });
     return { contents: [found] };
   });
-  server.setRequestHandler("prompts/get", ({ params }) => {
-    const found = messages(params.name, params.arguments);
+  server.setRequestHandler("prompts/get", async ({ params }, { mcpReq }) => {
+    const still = await asked(params.name, mcpReq);
+    if (still) return still;
+    const answered = params.name === askingPrompt.name;
+    const found = messages(answered ? "test_simple_prompt" : params.name, params.arguments);
     if (!found) throw new ProtocolError(-32602, `no prompt ${params.name}`);
     return { messages: found };
   });
   server.setRequestHandler("tools/call", async ({ params }, context) => {
     if (results[params.name]) return results[params.name]();
+    const still = await asked(params.name, context.mcpReq);
+    if (still) return still;
+    if (names.includes(params.name)) return { content: [{ type: "text", text: "state-ok" }] };
+    if (params.name === logs.name) {
+      await context.mcpReq.log("info", "Tool execution started");
+      return { content: [{ type: "text", text: "logged" }] };
+    }
+    if (params.name === placed.name) return { content: [{ type: "text", text: params.arguments.region }] };
     if (params.name === "test_tool_with_progress") {
       for (const progress of [0, 50, 100]) {
         const progressToken = context.mcpReq._meta?.progressToken ?? 0;

@@ -44,7 +44,8 @@ async function verdicts(t, scenario, version, how) {
   return { checks: Object.fromEntries(checks), said: run.said };
 }
 
-test("the conformance suite sees no gateway behind a client", { skip: node() ? false : "Node 22 is not installed", concurrency: 2 }, async (t) => {
+const options = { skip: node() ? false : "Node 22 is not installed", concurrency: 2 };
+test("the conformance suite sees no gateway behind a client", options, async (t) => {
   const judgements = SCENARIOS.map(([scenario, version, ways]) =>
     t.test(`${scenario} at ${version}`, async (t) => {
       const direct = await verdicts(t, scenario, version, "direct");
