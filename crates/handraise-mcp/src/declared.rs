@@ -84,7 +84,12 @@ pub(crate) fn modern(frame: &ClientFrame<'_>) -> Option<Party> {
 /// The version that a request names which describes itself; `None`: it belongs to a session that `initialize` opened.
 pub fn modern_version(frame: &ClientFrame<'_>) -> Option<String> {
     let version = frame.meta(META_VERSION).and_then(name)?;
-    (version.as_str() >= FIRST_MODERN).then_some(version)
+    is_modern_version(&version).then_some(version)
+}
+
+/// Whether requests of this protocol version describe themselves. Versions compare as texts.
+pub fn is_modern_version(version: &str) -> bool {
+    version >= FIRST_MODERN
 }
 
 /// Whether a request says what its client can do, as every one of the modern era must.

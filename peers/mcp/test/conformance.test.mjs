@@ -18,10 +18,6 @@ const VERSIONS = [
   ["2026-07-28", "modern.mjs", "all"],
 ];
 
-const NO_ENVELOPE =
-  "Whatever describes itself in no `_meta` is of a session to the gateway. It is refused with the same status, by the code for " +
-  "a request that names none.";
-
 const MIRRORED = "The SDK's server lets headers pass that do not say what the arguments say; the gateway refuses them.";
 
 /** Checks that may end otherwise behind the gateway: `version scenario check` → both statuses, and why. */
@@ -30,12 +26,6 @@ const DIFFERS = {
     direct: "SUCCESS",
     behind: "INFO",
     why: "An answer that comes at once is one JSON body behind the gateway, and no stream; the suite notes that it saw none.",
-  },
-  "2026-07-28 server-stateless sep-2575-request-meta-invalid-missing-meta": { direct: "SUCCESS", behind: "FAILURE", why: NO_ENVELOPE },
-  "2026-07-28 server-stateless sep-2575-request-meta-invalid-missing-protocol-version": {
-    direct: "SUCCESS",
-    behind: "FAILURE",
-    why: NO_ENVELOPE,
   },
   "2026-07-28 http-custom-header-server-validation sep-2243-server-reject-invalid-param-chars": {
     direct: "FAILURE,FAILURE",

@@ -10,7 +10,7 @@ use handraise_mcp::{
         ClientFrame, Id, Looks, ServerFrame,
         overlong::{self, Overlong},
     },
-    http::headers::{self, HeaderMismatch, SESSION_ID},
+    http::headers::{self, HeaderMismatch, PROTOCOL_VERSION, SESSION_ID},
 };
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header, request::Parts};
 use hyper::body::Incoming;
@@ -156,7 +156,10 @@ impl Post<'_> {
 
     /// A request of a session.
     async fn request(&self, id: Id<'_>, charge: Charge) -> Result<Response<Body>, Refusal> {
-        let link = self.session()?;
+        let link = self.session().map_err(|refusal| match refusal {
+            Refusal::NoSession if names_modern_version(self.head) => Refusal::NoEnvelope,
+            other => other,
+        })?;
         let first = self.submit(&link, id, charge)?.await.map_err(|_| Refusal::Ended)?;
         Ok(answer(&link, first, None, |_| StatusCode::OK))
     }
@@ -337,6 +340,12 @@ impl Drop for Guard {
     fn drop(&mut self) {
         self.link.abandoned(self.number);
     }
+}
+
+/// Whether the headers say that the request describes itself. That never decides: it only says what is missing.
+fn names_modern_version(head: &Parts) -> bool {
+    let version = head.headers.get(PROTOCOL_VERSION).and_then(|value| value.to_str().ok());
+    version.is_some_and(declared::is_modern_version)
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use super::{body::Body, pieces::Pieces};
 
 /// JSON-RPC: the frame is no valid request.
 pub(crate) const INVALID_REQUEST: i32 = -32600;
+const INVALID_PARAMS: i32 = -32602;
 /// JSON-RPC: the request failed for reasons of ours.
 pub(crate) const INTERNAL: i32 = -32603;
 
@@ -80,6 +81,10 @@ pub(crate) enum Refusal {
     Subscriptions,
     #[error("no session is named; initialize opens one, and its response names it in Mcp-Session-Id")]
     NoSession,
+    #[error(
+        "the request says in a header that it describes itself, and params._meta names no protocol version"
+    )]
+    NoEnvelope,
     #[error("there is no such session; initialize opens a new one")]
     UnknownSession,
     #[error("an open request of this session has this id")]
@@ -100,7 +105,7 @@ impl Refusal {
             Self::MediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Self::Slow => StatusCode::REQUEST_TIMEOUT,
-            Self::Broken | Self::NoSession | Self::IdInUse => StatusCode::BAD_REQUEST,
+            Self::Broken | Self::NoSession | Self::NoEnvelope | Self::IdInUse => StatusCode::BAD_REQUEST,
             Self::InFlight | Self::Sessions | Self::Children | Self::Subscriptions => {
                 StatusCode::SERVICE_UNAVAILABLE
             }
@@ -111,7 +116,11 @@ impl Refusal {
     /// The response, under a request's id where that is known. `id` is JSON text.
     pub(crate) fn response(self, id: Option<&str>) -> Response<Body> {
         let status = self.status();
-        let code = if status.is_server_error() { INTERNAL } else { INVALID_REQUEST };
+        let code = match self {
+            Self::NoEnvelope => INVALID_PARAMS,
+            _ if status.is_server_error() => INTERNAL,
+            _ => INVALID_REQUEST,
+        };
         let frame = error(id.unwrap_or("null"), code, &self.to_string());
         let mut response = json(status, Body::whole(frame.into()));
         let headers = response.headers_mut();

@@ -94,6 +94,7 @@ pub(crate) fn count(front: &Front, refusal: Refusal) {
         | Refusal::MediaType
         | Refusal::Broken
         | Refusal::NoSession
+        | Refusal::NoEnvelope
         | Refusal::UnknownSession
         | Refusal::IdInUse
         | Refusal::Start

@@ -243,6 +243,8 @@ pub(crate) enum News {
         /// Whether the server has it.
         is_delivered: bool,
     },
+    /// The server has answered for its own stream, or takes long.
+    Listening,
     /// A request has ended.
     Done(u64, handraise_mcp::frame::RequestId),
 }
@@ -311,14 +313,15 @@ impl Desk {
                     self.leave(before);
                 }
             }
-            News::OpeningEnded => self.waits = false,
+            News::OpeningEnded | News::Listening => self.waits = false,
             News::Delivered { is_delivered } => {
-                self.waits = false;
                 if std::mem::take(&mut self.opens_stream)
                     && is_delivered
                     && let Some(session) = &self.session
                 {
-                    tokio::spawn(listen::run(Arc::clone(&self.context), Arc::clone(session)));
+                    tokio::spawn(listen::open(Arc::clone(&self.context), Arc::clone(session)));
+                } else {
+                    self.waits = false;
                 }
             }
             News::Done(serial, id) => {

@@ -1,32 +1,50 @@
 //! The stream on which a legacy server speaks outside of requests: opened once the session is, and again when it ends.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use http::StatusCode;
-use tokio::time::sleep;
+use tokio::{
+    sync::oneshot,
+    time::{sleep, timeout},
+};
 
 use super::{
     answer::{self, Content},
     events::{self, End, Progress},
     exchange::{backoff, get},
-    link::{Context, Session},
+    link::{Context, News, Session},
 };
 
-/// Listens for as long as the session lasts, and the server offers a stream.
-pub(crate) async fn run(context: Arc<Context>, session: Arc<Session>) {
+/// How long what the client sends next waits for the stream. A server need not answer before it has something to say.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// Opens the stream, and says when the server has answered to that: what it asks sooner it may ask nobody.
+pub(crate) async fn open(context: Arc<Context>, session: Arc<Session>) {
+    let (answered, is_open) = oneshot::channel();
+    tokio::spawn(run(Arc::clone(&context), session, answered));
+    let _ = timeout(PATIENCE, is_open).await;
+    context.tell(News::Listening);
+}
+
+/// Listens for as long as the session lasts, and the server offers a stream. The sender is dropped once the server has
+/// answered.
+async fn run(context: Arc<Context>, session: Arc<Session>, answered: oneshot::Sender<()>) {
     tokio::select! {
         () = session.lost.cancelled() => {}
         () = session.over.cancelled() => {}
-        () = listen(&context, &session) => {}
+        () = listen(&context, &session, answered) => {}
     }
 }
 
-async fn listen(context: &Context, session: &Session) {
+async fn listen(context: &Context, session: &Session, answered: oneshot::Sender<()>) {
+    let mut answered = Some(answered);
     let mut progress = Progress::new(context.server.limit);
     let mut tries = 0;
     loop {
         let request = get(context, session, progress.last_id.as_deref());
-        if let Ok(response) = context.server.http.request(request).await {
+        let response = context.server.http.request(request).await;
+        drop(answered.take());
+        if let Ok(response) = response {
             match (response.status(), answer::content(response.headers())) {
                 (status, Content::Events) if status.is_success() => {
                     let seen = progress.events;

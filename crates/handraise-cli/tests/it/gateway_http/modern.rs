@@ -74,6 +74,12 @@ fn errors_have_their_statuses() {
         let (status, error) = front.request("POST", &[], body.as_bytes()).answer();
         assert_eq!((status, &error["error"]["code"]), (400, &json!(-32600)), "{body}");
     }
+    // What a header promises and the body does not keep is missing there; without the header, a session is.
+    let bare = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}});
+    for (version, code) in [("2026-07-28", -32602), ("2025-11-25", -32600)] {
+        let (status, error) = front.post(&[("MCP-Protocol-Version", version)], &bare).answer();
+        assert_eq!((status, &error["error"]["code"]), (400, &json!(code)), "{version}");
+    }
     for media in ["text/plain", "application/x-www-form-urlencoded", ""] {
         let mut refused = front.request("POST", &[("Content-Type", media)], b"{}");
         assert_eq!(refused.head().status, 415, "{media}");
