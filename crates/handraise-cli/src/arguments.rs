@@ -30,12 +30,19 @@ struct Mcp {
 }
 
 impl Arguments {
-    /// Reads a command line. `handraise mcp` stands between every client and its server and has to start at once, so that
-    /// it is read without the definitions of all other commands; where that fails, all together say why.
+    /// Reads a command line. `handraise mcp` stands between every client and its server, has to start at once, and stays
+    /// as long as they do. Without options there is nothing to parse; otherwise it is read without the definitions of all
+    /// other commands; where that fails, all together say why.
     ///
     /// # Errors
     /// A mistake, or help that was asked for.
     pub(crate) fn read(words: &[OsString]) -> Result<Self, clap::Error> {
+        if let [_, mcp, dashes, command @ ..] = words
+            && (mcp == "mcp" && dashes == "--" && !command.is_empty())
+        {
+            let mcp = commands::mcp::Arguments::in_front_of(command.to_vec());
+            return Ok(Self { global: Global::default(), command: Command::Mcp(mcp) });
+        }
         if words.get(1).is_some_and(|name| name == "mcp")
             && let Ok(Mcp { global, mcp }) = Mcp::try_parse_from(&words[1..])
         {
@@ -46,7 +53,7 @@ impl Arguments {
 }
 
 /// Flags of every command.
-#[derive(Args)]
+#[derive(Args, Default)]
 pub(crate) struct Global {
     /// The config file; otherwise HANDRAISE_CONFIG, otherwise handraise/handraise.toml in the XDG config directory
     #[arg(long, global = true, value_name = "FILE", help_heading = "Common options")]
@@ -134,6 +141,9 @@ mod tests {
     fn the_gateways_command_line_means_the_same_when_it_is_read_alone() {
         for line in [
             "handraise mcp -- npx -y server",
+            "handraise mcp -- --",
+            "handraise mcp -- --help",
+            "handraise mcp -- npx -- --log debug",
             "handraise mcp --log debug --config /a/b -- npx --log warn -- x",
             "handraise mcp --log-format=json -- x",
         ] {
@@ -141,12 +151,15 @@ mod tests {
             let (alone, together) = (Arguments::read(&words), Arguments::try_parse_from(&words));
             let [alone, together] = [alone, together].map(|arguments| {
                 let Arguments { global, command: Command::Mcp(mcp) } = arguments.unwrap() else { panic!() };
-                (global.config, global.log, global.log_format, mcp.command)
+                assert!(!mcp.insecure_behind_proxy, "{line}");
+                let tls = (mcp.tls_cert, mcp.tls_key);
+                (global.config, global.log, global.log_format, mcp.command, mcp.upstream, mcp.listen, tls)
             });
             assert_eq!(alone, together, "{line}");
         }
         for line in [
             "handraise mcp",
+            "handraise mcp --",
             "handraise mcp x",
             "handraise mcp --help",
             "handraise mcp --version",

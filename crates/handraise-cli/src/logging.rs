@@ -8,31 +8,48 @@ use std::{
 use anyhow::Context as _;
 use handraise_config::{LogFormat, Settings};
 use handraise_transport::escape::is_hazardous;
-use tracing_subscriber::{EnvFilter, fmt};
+use tracing_subscriber::{
+    EnvFilter, filter::LevelFilter, fmt, layer::SubscriberExt as _, util::SubscriberInitExt as _,
+};
 
 /// Starts logging as the settings say.
 ///
 /// # Errors
 /// When the filter is none; the error names where it comes from.
 pub(crate) fn start(settings: &Settings) -> anyhow::Result<()> {
-    let filter = EnvFilter::try_new(&settings.log.value).with_context(|| {
-        format!(
-            "{} is {:?}, but it takes a level such as info, or directives such as info,handraise_server=debug",
-            settings.log.origin, settings.log.value
-        )
-    })?;
-    let lines = fmt().with_env_filter(filter).with_ansi(false);
+    // A level needs no filter of its own: a gateway starts with every client, and stays small without.
+    let (level, filter) = if let Ok(level) = settings.log.value.parse() {
+        (level, None)
+    } else {
+        let filter = directives(settings)?;
+        (filter.max_level_hint().unwrap_or(LevelFilter::TRACE), Some(filter))
+    };
+    let lines = fmt().with_max_level(level).with_ansi(false);
     let started = match settings.log_format {
-        LogFormat::Text => lines.with_writer(|| Escaped::new(io::stderr(), Style::Text)).try_init(),
+        LogFormat::Text => {
+            lines.with_writer(|| Escaped::new(io::stderr(), Style::Text)).finish().with(filter).try_init()
+        }
         LogFormat::Json => lines
             .json()
             .flatten_event(true)
             .with_current_span(true)
             .with_span_list(false)
             .with_writer(|| Escaped::new(io::stderr(), Style::Json))
+            .finish()
+            .with(filter)
             .try_init(),
     };
     started.map_err(|error| anyhow::anyhow!("logging cannot be started: {error}"))
+}
+
+/// A filter by target, span and level.
+fn directives(settings: &Settings) -> anyhow::Result<EnvFilter> {
+    EnvFilter::try_new(&settings.log.value).with_context(|| {
+        format!(
+            "{} is {:?}, but it takes a level such as info, or directives such as info,handraise_server=debug",
+            settings.log.origin, settings.log.value
+        )
+    })
 }
 
 /// How an escaped character is written.

@@ -69,6 +69,20 @@ pub(crate) struct Arguments {
     pub(crate) upstream: Option<String>,
 }
 
+impl Arguments {
+    /// `-- CMD…` without any option.
+    pub(crate) fn in_front_of(command: Vec<OsString>) -> Self {
+        Self {
+            listen: None,
+            tls_cert: None,
+            tls_key: None,
+            insecure_behind_proxy: false,
+            command,
+            upstream: None,
+        }
+    }
+}
+
 pub(crate) fn run(context: &Context, arguments: &Arguments) -> Exit {
     match (arguments.listen, &arguments.upstream) {
         (Some(address), url) => return listen::run(context, address, url.as_deref(), &arguments.command),

@@ -1,6 +1,7 @@
 //! The keys that states are sealed with.
 
 use std::fmt;
+use std::sync::OnceLock;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -33,9 +34,16 @@ pub struct Keyring {
     others: Vec<Key>,
 }
 
-/// The keys derived from one secret, one for each purpose.
+/// One secret, and what is derived from it once it is needed: most connections never seal anything.
 #[derive(Clone)]
 pub(super) struct Key {
+    secret: Box<[u8]>,
+    derived: OnceLock<Derived>,
+}
+
+/// The keys derived from one secret, one for each purpose.
+#[derive(Clone)]
+struct Derived {
     id: String,
     macs: [Keyed; Purpose::ALL.len()],
 }
@@ -94,7 +102,7 @@ impl Keyring {
 
     /// A ring of one key, from 256 random bits.
     pub fn single(secret: &[u8; 32]) -> Self {
-        Self { signing: Key::derive(secret), others: Vec::new() }
+        Self { signing: Key::new(secret), others: Vec::new() }
     }
 
     pub(super) fn signing(&self) -> &Key {
@@ -102,7 +110,7 @@ impl Keyring {
     }
 
     pub(super) fn named(&self, id: &str) -> Option<&Key> {
-        std::iter::once(&self.signing).chain(&self.others).find(|key| key.id == id)
+        std::iter::once(&self.signing).chain(&self.others).find(|key| key.id() == id)
     }
 }
 
@@ -127,11 +135,29 @@ fn parse_key(member: &str, place: usize) -> Result<Key, KeyringError> {
     if characters < MIN_SECRET_CHARACTERS {
         return Err(KeyringError::Short { place, characters });
     }
-    Ok(Key::derive(member.as_bytes()))
+    Ok(Key::new(member.as_bytes()))
 }
 
 impl Key {
-    fn derive(secret: &[u8]) -> Self {
+    fn new(secret: &[u8]) -> Self {
+        Self { secret: secret.into(), derived: OnceLock::new() }
+    }
+
+    fn derived(&self) -> &Derived {
+        self.derived.get_or_init(|| Derived::from_secret(&self.secret))
+    }
+
+    pub(super) fn id(&self) -> &str {
+        &self.derived().id
+    }
+
+    pub(super) fn mac(&self, purpose: Purpose) -> &Keyed {
+        &self.derived().macs[purpose as usize]
+    }
+}
+
+impl Derived {
+    fn from_secret(secret: &[u8]) -> Self {
         let hkdf = Hkdf::<Sha256>::new(Some(SALT), secret);
         let mut id = [0; ID_BYTES];
         // HKDF fails for outputs over 8 KiB alone.
@@ -142,14 +168,6 @@ impl Key {
             Keyed::new(&key.into())
         });
         Self { id: URL_SAFE_NO_PAD.encode(id), macs }
-    }
-
-    pub(super) fn id(&self) -> &str {
-        &self.id
-    }
-
-    pub(super) fn mac(&self, purpose: Purpose) -> &Keyed {
-        &self.macs[purpose as usize]
     }
 }
 
