@@ -174,7 +174,7 @@ fn test_sources() -> String {
     sources
 }
 
-/// The tests that a text names, in backticks or by the title of a test of the page; each must exist.
+/// The tests that a text names, in backticks, by their file, or by the title of a test of the page; each must exist.
 #[track_caller]
 fn named_tests<'a>(text: &'a str, sources: &str) -> Vec<&'a str> {
     let is_name = |word: &str| {
@@ -184,6 +184,10 @@ fn named_tests<'a>(text: &'a str, sources: &str) -> Vec<&'a str> {
     let mut named: Vec<&str> = text.split('`').skip(1).step_by(2).filter(|word| is_name(word)).collect();
     for name in &named {
         assert!(sources.contains(&format!("fn {name}(")), "{name} is no test");
+    }
+    for file in text.split('`').skip(1).step_by(2).filter(|word| word.ends_with(".test.mjs")) {
+        assert!(root().join(file).exists(), "{file} is no file");
+        named.push(file);
     }
     for title in text.split('“').skip(1).filter_map(|rest| rest.split('”').next()) {
         assert!(sources.contains(&format!("test(\"{title}\"")), "{title} is no test of the page");

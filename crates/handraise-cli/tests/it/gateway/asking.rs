@@ -405,7 +405,7 @@ fn modern_tap(id: u64, more: &Value) -> Value {
 
 /// The state of the question that a modern call is answered with.
 #[track_caller]
-fn modern_ask(gateway: &mut Gateway, id: u64) -> String {
+pub(super) fn modern_ask(gateway: &mut Gateway, id: u64) -> String {
     gateway.send(&modern_tap(id, &json!({})));
     let asked = gateway.receive();
     assert_eq!(
@@ -419,7 +419,7 @@ fn modern_ask(gateway: &mut Gateway, id: u64) -> String {
     asked["result"]["requestState"].as_str().unwrap().to_owned()
 }
 
-fn retry(id: u64, state: &str, answer: &Value) -> Value {
+pub(super) fn retry(id: u64, state: &str, answer: &Value) -> Value {
     modern_tap(id, &json!({"requestState": state, "inputResponses": {"deviceChoice": answer}}))
 }
 

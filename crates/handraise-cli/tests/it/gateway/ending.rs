@@ -107,10 +107,11 @@ fn s35_nothing_of_a_killed_supervisor_is_left() {
     assert_eq!(gateway.wait(), Some(1));
 }
 
-/// A launcher in JavaScript, as npx is one: it starts what it is given with its own stdio, and waits.
+/// A launcher in JavaScript, as npx is one: it starts what it is given with its own stdio, and waits. What it starts is
+/// in a session of its own, and what it is told to end by does not end it.
 const LAUNCHER: &str = "
 const { spawn } = require('node:child_process');
-const child = spawn(process.argv[2], process.argv.slice(3), { stdio: 'inherit' });
+const child = spawn(process.argv[2], process.argv.slice(3), { stdio: 'inherit', detached: true });
 child.on('exit', code => process.exit(code ?? 1));
 process.on('SIGTERM', () => {});
 ";

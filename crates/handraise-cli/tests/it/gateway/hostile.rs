@@ -108,21 +108,21 @@ fn s37_a_line_that_is_too_long_gets_an_error_when_its_id_stands_at_the_end() {
 }
 
 /// The most memory that a process has held at once, in kilobytes.
-fn peak(process: u32) -> u64 {
+pub(super) fn peak(process: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
     let peak = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
     peak.split_whitespace().nth(1).unwrap().parse().unwrap()
 }
 
 /// How much processor time a process has used, in clock ticks.
-fn ticks(process: u32) -> u64 {
+pub(super) fn ticks(process: u32) -> u64 {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
     let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
     fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
 }
 
 /// The gateway in front of a command, and a client that has not begun to read.
-fn unread(home: &Home, command: &[&str]) -> Child {
+pub(super) fn unread(home: &Home, command: &[&str]) -> Child {
     let mut gateway = home.handraise(&[&["mcp", "--"], command].concat());
     gateway.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     gateway.spawn().unwrap()

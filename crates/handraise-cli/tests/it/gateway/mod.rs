@@ -11,6 +11,7 @@ mod over_cut_streams;
 mod over_http;
 mod over_two_hops;
 mod processes;
+mod storms;
 mod transparency;
 mod upstream;
 

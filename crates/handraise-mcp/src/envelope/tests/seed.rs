@@ -185,6 +185,39 @@ fn seed_000_mrtr() {
     }
 }
 
+/// One question for a call: whatever the second run says, also the same refusal, is the answer.
+#[test]
+fn seed_000_the_second_run_never_asks() {
+    for result in [REFUSAL, &REFUSAL.replace("emulator-5554", "emulator-5556"), "{ \"content\":[]}"] {
+        let mut world = World::push(&json!({}));
+        world.client_sends(&call("1"));
+        world.upstream.clear();
+        world.upstream_sends(&response("1", REFUSAL));
+        let ask = value(&world.client_got())["id"].to_string();
+        world.advance(Duration::from_secs(1));
+        world.client_sends(&format!(r#"{{"jsonrpc":"2.0","id":{ask},"result":{}}}"#, accept("A1B2")));
+        let private = value(&world.upstream_got())["id"].to_string();
+        world.upstream_sends(&response(&private, result));
+        assert_eq!(world.client_got(), response("1", result));
+        assert_eq!((world.recorded(), world.runs), ("accept client".to_owned(), 2));
+
+        let mut world = World::new(config());
+        world.client_sends(&modern_call("1", "", &json!({"form": {}})));
+        world.upstream.clear();
+        world.upstream_sends(&response("1", REFUSAL));
+        let state = value(&world.client_got())["result"]["requestState"].as_str().unwrap().to_owned();
+        world.records.clear();
+        world.advance(Duration::from_secs(1));
+        let extra =
+            format!(r#","requestState":"{state}","inputResponses":{{"deviceChoice":{}}}"#, accept("A1B2"));
+        world.client_sends(&modern_call("2", &extra, &json!({"form": {}})));
+        world.upstream.clear();
+        world.upstream_sends(&response("2", result));
+        assert_eq!(world.client_got(), response("2", result), "a retry gets an answer, not a question");
+        assert_eq!((world.recorded(), world.runs), ("accept client".to_owned(), 2));
+    }
+}
+
 /// What each client that cannot be asked gets: the refusal, and a record.
 #[test]
 fn seed_000_who_is_not_asked() {
