@@ -9,6 +9,7 @@ use std::{
 };
 
 use agent_client_protocol::{Builder, Client};
+use futures_util::{FutureExt as _, future::FusedFuture as _};
 use handraise_api::{frame::SessionUpdated, session::SessionState};
 use handraise_holder::Holder;
 use handraise_transport::ids;
@@ -33,7 +34,8 @@ const FLUSH: Duration = Duration::from_secs(1);
 /// Runs an agent until its prompts are done, it ends, or `shutdown` completes.
 ///
 /// Without a holder forms are not advertised, elicitations are declined and permissions rejected. The holder is shut
-/// down at the end: its last settlements have a moment to reach the inbox (F7).
+/// down at the end: its last settlements have a moment to reach the inbox (F7), and the receipt of an answer half a
+/// minute, unless `shutdown` completes.
 ///
 /// # Errors
 /// When the settings contradict each other, or the agent cannot be started, breaks the protocol, or ends by itself
@@ -53,13 +55,23 @@ pub async fn run(
         (false, false) => Format::Nothing,
     };
     let output = Output::new(format, output);
-    let result = live(settings, &holder, has_inbox, &output, pin!(shutdown)).await;
-    holder.shutdown().await;
-    let printer = output.printer();
-    let stop_reason = result.as_ref().ok().and_then(Ended::stop_reason);
-    printer.end(stop_reason, result.as_ref().err().map(ToString::to_string)).await;
-    drop(printer);
-    let written = output.finish().await;
+    let mut shutdown = pin!(shutdown.fuse());
+    let result = live(settings, &holder, has_inbox, &output, shutdown.as_mut()).await;
+    // Who waits for our words does not wait for the inbox.
+    let last_words = async {
+        let printer = output.printer();
+        let stop_reason = result.as_ref().ok().and_then(Ended::stop_reason);
+        printer.end(stop_reason, result.as_ref().err().map(ToString::to_string)).await;
+        drop(printer);
+        output.finish().await
+    };
+    // One that was told to end goes soon; one that ended by itself stays for the receipt of an answer.
+    let hurried = async {
+        if !shutdown.is_terminated() {
+            shutdown.await;
+        }
+    };
+    let (written, ()) = tokio::join!(last_words, holder.shutdown_with_receipt(hurried));
     let ended = result?;
     written.map_err(AgentError::Output)?;
     Ok(ended)

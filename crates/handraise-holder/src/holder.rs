@@ -109,6 +109,10 @@ impl Holder {
     /// How long a shutdown waits for the inbox (F7).
     pub const SHUTDOWN_GRACE: Duration = Duration::from_secs(2);
 
+    /// How long an inbox may take to come back for the receipt of an answer. Without the receipt it would show the answer
+    /// as on its way for a day.
+    pub const RECEIPT_GRACE: Duration = Duration::from_secs(30);
+
     /// Dials the inbox and introduces itself. Afterwards a lost connection is dialled again for ever, and asks
     /// stay open meanwhile.
     ///
@@ -289,6 +293,17 @@ impl Holder {
     /// Ends every open ask as [`EndCause::Shutdown`], waits until the inbox has acknowledged everything, at most
     /// [`SHUTDOWN_GRACE`](Self::SHUTDOWN_GRACE), and closes the stream (F7). Later opens are refused.
     pub async fn shutdown(self) {
+        self.shut_down(std::future::ready(())).await;
+    }
+
+    /// Like [`shutdown`](Self::shutdown), and waits longer for the receipt of an answer: up to
+    /// [`RECEIPT_GRACE`](Self::RECEIPT_GRACE) in all, or until `hurried` completes. Without an answer of that kind it
+    /// waits no longer.
+    pub async fn shutdown_with_receipt(self, hurried: impl Future<Output = ()>) {
+        self.shut_down(hurried).await;
+    }
+
+    async fn shut_down(self, hurried: impl Future<Output = ()>) {
         let shared = &self.0.shared;
         shared.change(|state, now| {
             let (engine, courier) = state.adjudicator();
@@ -297,7 +312,9 @@ impl Holder {
         if self.0.is_detached {
             return;
         }
-        if tokio::time::timeout(Self::SHUTDOWN_GRACE, self.told()).await.is_err() {
+        if tokio::time::timeout(Self::SHUTDOWN_GRACE, self.told()).await.is_err()
+            && !self.gives_receipt(hurried).await
+        {
             tracing::warn!("the inbox did not acknowledge everything before the holder went down");
         }
         shared.change(|state, _| state.is_closing = true);
@@ -305,6 +322,27 @@ impl Holder {
         shared.hurry.notify_one();
         // Closing in good order is a courtesy; the tasks end with the last handle at the latest.
         let _ = tokio::time::timeout(self.0.close, wait_until(shared, |state| state.is_closed)).await;
+    }
+}
+
+impl Holder {
+    /// Waits for an inbox that went away between an answer and our receipt for it. Returns whether it was told.
+    async fn gives_receipt(&self, hurried: impl Future<Output = ()>) -> bool {
+        let mut hurried = std::pin::pin!(hurried);
+        let is_hurried = futures_util::poll!(hurried.as_mut()).is_ready();
+        if is_hurried || !self.0.shared.look(|state| state.engine.owes_a_receipt()) {
+            return false;
+        }
+        let left = Self::RECEIPT_GRACE.saturating_sub(Self::SHUTDOWN_GRACE);
+        tracing::warn!(
+            "the inbox has not heard that an answer counts; waiting up to {} s more for it",
+            left.as_secs()
+        );
+        tokio::select! {
+            biased;
+            told = tokio::time::timeout(left, self.told()) => told.is_ok(),
+            () = hurried => false,
+        }
     }
 }
 

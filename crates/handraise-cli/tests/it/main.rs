@@ -33,6 +33,8 @@ mod odd_agents;
 #[cfg(test)]
 mod picker;
 #[cfg(test)]
+mod receipts;
+#[cfg(test)]
 mod secrets;
 #[cfg(test)]
 mod support;

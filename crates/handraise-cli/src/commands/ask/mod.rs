@@ -24,9 +24,6 @@ use tokio::sync::{oneshot, watch};
 use self::question::{End, ScriptQuestion, Wanted, status};
 use crate::{Context, Exit, holding, output, signals};
 
-/// How long the inbox may take to come back for the receipt of an answer.
-const RECEIPT: Duration = Duration::from_secs(30);
-
 /// Ask a human from a script
 ///
 /// Asks a question in the inbox, waits, and prints the answer: the chosen value or the text, with --multi one value a
@@ -122,14 +119,14 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Exit {
 /// Waits for an inbox that went away between its answer and our receipt for it; without the receipt it would show the
 /// answer as on its way for a day. The answer has been printed, and stands whatever becomes of this.
 async fn give_receipt(told: impl Future<Output = ()>, interrupted: impl Future<Output = ()>) {
-    let patience = duration::format(RECEIPT);
+    let patience = duration::format(Holder::RECEIPT_GRACE);
     output::complain(&format!(
         "the answer is here, but the inbox went away before it heard that it counts; waiting up to {patience} for it \
          to come back. Ctrl-C ends the wait and changes nothing about the answer"
     ));
     let is_told = tokio::select! {
         biased;
-        told = tokio::time::timeout(RECEIPT, told) => told.is_ok(),
+        told = tokio::time::timeout(Holder::RECEIPT_GRACE, told) => told.is_ok(),
         () = interrupted => false,
     };
     output::complain(if is_told {
