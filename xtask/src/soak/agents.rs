@@ -6,7 +6,10 @@ use std::{
     io::{Read as _, Write as _},
     path::{Path, PathBuf},
     process::{Child, ChildStdin, Stdio},
-    sync::Mutex,
+    sync::{
+        Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use anyhow::Context as _;
@@ -32,6 +35,8 @@ pub(super) struct Agent {
     pub(super) is_relayed: bool,
     /// The running process, for whoever disturbs.
     pub(super) slot: Mutex<Option<Slot>>,
+    /// How many asks it has put.
+    pub(super) put: AtomicUsize,
 }
 
 /// A running process, and whether it was disturbed.
@@ -42,7 +47,7 @@ pub(super) struct Slot {
 
 impl Agent {
     pub(super) fn new(name: &str, is_relayed: bool) -> Self {
-        Self { name: name.to_owned(), is_relayed, slot: Mutex::new(None) }
+        Self { name: name.to_owned(), is_relayed, slot: Mutex::new(None), put: AtomicUsize::new(0) }
     }
 
     /// Asks until the run closes.
@@ -81,6 +86,8 @@ impl Agent {
                 } else {
                     prompt(stdin.as_mut(), &format!("{name}-{prompted}"));
                     prompted += 1;
+                    self.put.fetch_add(1, Ordering::Relaxed);
+                    run.puts();
                     pause = chance.below(300) * 1_000_000;
                 }
                 since = clock::now();

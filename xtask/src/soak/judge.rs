@@ -76,6 +76,8 @@ pub(super) struct Stored {
     pub(super) provenance: String,
     /// The settlement's text.
     pub(super) text: Option<String>,
+    /// Whether its holder is connected.
+    pub(super) is_held: bool,
 }
 
 /// Everything that was seen of a run.
@@ -174,11 +176,9 @@ impl Judge {
     fn store(&mut self, stored: &Stored, submissions: &[&Submission], asked: Option<&Asked>) {
         let name = &stored.name;
         if stored.state != "settled" {
-            // Its holder was killed with an answer on its way: what became of it is not known, and is looked for for a day.
-            if stored.state == "sent" && asked.is_some_and(|asked| asked.is_broken_off) {
-                self.excused.unknown += 1;
-            } else {
-                self.violates(name, &format!("has not ended: it is {}", stored.state));
+            match asked.filter(|asked| stored.state == "sent" && asked.is_broken_off && !stored.is_held) {
+                Some(asked) => self.unknown(name, submissions, asked),
+                None => self.violates(name, &format!("has not ended: it is {}", stored.state)),
             }
             return;
         }
@@ -216,6 +216,30 @@ impl Judge {
         if let Some(asked) = asked {
             self.both(stored, submissions, asked);
         }
+    }
+
+    /// Its holder was killed with an answer on its way: what became of that is not known, and is looked for for a day. So
+    /// nobody was told what became of it either, and what the process got, if anything, is that answer or the end that a
+    /// holder makes by itself.
+    fn unknown(&mut self, name: &str, submissions: &[&Submission], asked: &Asked) {
+        let is_unknown = |submission: &&&Submission| matches!(submission.told, Told::Unknown | Told::Nothing);
+        if submissions.iter().all(|submission| !is_unknown(&submission)) {
+            self.violates(name, "is sent, and no operator waits to hear what became of an answer");
+        }
+        for submission in submissions {
+            if matches!(submission.told, Told::Won | Told::Replayed | Told::Other(_)) {
+                self.violates(name, &format!("is sent, and an operator was told {:?}", submission.told));
+            }
+        }
+        let sent = |text: &String| {
+            submissions.iter().filter(is_unknown).any(|submission| submission.text.as_ref() == Some(text))
+        };
+        if let Some(Delivery::Accept(text)) = asked.deliveries.first()
+            && !sent(text)
+        {
+            self.violates(name, &format!("is sent, and got {text}, which is not what is on its way"));
+        }
+        self.excused.unknown += 1;
     }
 
     /// What the process got is what the store says.
@@ -273,6 +297,7 @@ mod tests {
                 outcome: "accept".to_owned(),
                 provenance: "client".to_owned(),
                 text: Some("one".to_owned()),
+                is_held: false,
             }],
         }
     }
@@ -328,14 +353,33 @@ mod tests {
             let open = wrong(|e| e.stored[0].state = state.to_owned());
             assert!(open.contains("has not ended"), "{open}");
         }
-        let broken_off = |state: &str| {
+    }
+
+    #[test]
+    fn an_answer_on_its_way_to_a_killed_holder_is_unknown_and_nobody_was_told_more() {
+        let unknown = |e: &mut Evidence| {
+            e.stored[0].state = "sent".to_owned();
+            e.asked[0].is_broken_off = true;
+            e.submissions[0].told = Told::Unknown;
+        };
+        let mut evidence = fine();
+        unknown(&mut evidence);
+        assert_eq!(judge(&evidence), (vec![], Excused { unknown: 1, ..Excused::default() }));
+        // Whether the process got it or not.
+        let and = |change: fn(&mut Evidence)| {
             wrong(|e| {
-                e.stored[0].state = state.to_owned();
-                e.asked[0].is_broken_off = true;
+                unknown(e);
+                change(e);
             })
         };
-        assert_eq!(broken_off("sent"), "");
-        assert!(broken_off("open").contains("has not ended"));
+        assert_eq!(and(|e| e.asked[0].deliveries.clear()), "");
+        assert!(and(|e| e.stored[0].state = "open".to_owned()).contains("has not ended"));
+        assert!(and(|e| e.asked[0].is_broken_off = false).contains("has not ended"));
+        assert!(and(|e| e.stored[0].is_held = true).contains("has not ended"), "a holder that is there is asked");
+        assert!(and(|e| e.submissions[0].told = Told::NotDelivered).contains("no operator waits"));
+        assert!(and(|e| e.submissions[1].told = Told::Won).contains("was told Won"));
+        let other = and(|e| e.asked[0].deliveries = vec![Delivery::Accept("two".to_owned())]);
+        assert!(other.contains("not what is on its way"), "{other}");
     }
 
     #[test]

@@ -29,7 +29,7 @@ use self::{
     chance::Chance,
     disturbances::Disturbance,
     judge::{Delivery, Evidence, judge},
-    memory::{Series, resident},
+    memory::{HOLDER_KEEPS, Series, UP_KEEPS, own},
     operators::Operator,
     relay::Relay,
     run::{DEADLINE, MARK, Run, lock},
@@ -65,6 +65,8 @@ const SCRIPTS: usize = 2;
 const OPERATORS: usize = 2;
 /// How long processes may take to end after the last one that looks after them, in nanoseconds (quality of S35).
 const GRACE: u64 = 2_000_000_000;
+/// What each of the inbox's connections may keep of the database, in bytes: a run writes that much in a minute.
+const CACHE: &str = "524288";
 /// How long after the load the last ask may end: its deadline, the inbox's patience with silent holders, and some.
 const DRAIN: u64 = 120_000_000_000;
 
@@ -105,7 +107,9 @@ fn prepare(binary: &Path, folder: &Path, seed: u64, length: u64) -> anyhow::Resu
         .with(MARK, &folder.to_string_lossy())
         .with("HANDRAISE_ELICITATION_ANSWER_TIMEOUT", DEADLINE)
         // A run opens more asks than a token may in a day of work.
-        .with("HANDRAISE_LIMITS__TOKEN_ASKS", "100000000");
+        .with("HANDRAISE_LIMITS__TOKEN_ASKS", "100000000")
+        // What each connection keeps of the database is soon full, so that it does not count as growth.
+        .with("HANDRAISE_LIMITS__CACHE_BYTES", CACHE);
     let up = place.up()?;
     Ok(Run {
         seed,
@@ -120,6 +124,7 @@ fn prepare(binary: &Path, folder: &Path, seed: u64, length: u64) -> anyhow::Resu
         evidence: Mutex::default(),
         violations: Mutex::default(),
         journal: Mutex::new(File::create(folder.join("journal.txt"))?),
+        put: 0.into(),
         closing: false.into(),
         closed: false.into(),
     })
@@ -177,26 +182,31 @@ fn soak(run: &Run) -> anyhow::Result<Vec<String>> {
         "  after a crash   {} answers not delivered, {} not reported (none or one), {} not known",
         excused.not_delivered, excused.not_reported, excused.unknown
     ));
-    let cached = watched.database.trend().map_or(0.0, |trend| trend.cached());
-    for (name, series, cached) in [("up", watched.up, cached), ("elder", watched.elder, 0.0)] {
+    for (name, series, keeps) in [("up", watched.up, UP_KEEPS), ("elder", watched.elder, HOLDER_KEEPS)] {
         let Some(trend) = series.trend() else {
             violations.push(format!("{name}: too few samples of its memory"));
             continue;
         };
         say(&format!(
-            "  memory of {name:<6}{:.0} KiB to {:.0}, at most {:.0}; {:+.0} KiB a minute over {:.1} minutes",
-            trend.first, trend.last, trend.most, trend.slope, trend.window
+            "  memory of {name:<6}{:.0} KiB to {:.0}, at most {:.0}; {:+.0} KiB a minute over {:.1} minutes, {:+.0} bytes for \
+             each of {} asks",
+            trend.first,
+            trend.last,
+            trend.most,
+            trend.slope,
+            trend.window,
+            trend.an_ask(),
+            trend.asks
         ));
-        violations.extend(trend.violation(name, cached));
+        violations.extend(trend.violation(name, keeps));
     }
     Ok(violations)
 }
 
-/// Memory over time: of `up` in the half in which it lives on, with its database's size, and of the elder all the time.
+/// Memory over time: of `up` in the half in which it lives on, and of the elder all the time.
 #[derive(Default)]
 struct Watched {
     up: Series,
-    database: Series,
     elder: Series,
 }
 
@@ -204,7 +214,6 @@ struct Watched {
 fn watch(run: &Run, elder: &Agent) -> Watched {
     const EVERY: Duration = Duration::from_millis(500);
     let mut watched = Watched::default();
-    let database = run.place.data_dir().join("handraise.db");
     let mut said = 0;
     while !run.is_closing() && clock::since(run.start) < run.length {
         thread::sleep(EVERY);
@@ -214,22 +223,18 @@ fn watch(run: &Run, elder: &Agent) -> Watched {
             say(&format!("{minute} min: {} submissions", lock(&run.evidence).submissions.len()));
         }
         let up = lock(&run.up).as_ref().map(|up| up.child.0.id());
-        if let Some(kib) = up.filter(|_| run.is_in_second_half()).and_then(resident) {
-            watched.up.push(run.seconds(), kib);
-            #[expect(clippy::cast_precision_loss, reason = "a size that fits onto a disk")]
-            let size = std::fs::metadata(&database).map_or(0.0, |metadata| metadata.len() as f64);
-            watched.database.push(run.seconds(), size / 1024.0);
+        if let Some(kib) = up.filter(|_| run.is_in_second_half()).and_then(own) {
+            watched.up.push(run.seconds(), kib, run.put.load(Ordering::Relaxed));
         }
-        let elder = lock(&elder.slot).as_ref().map(|slot| slot.child.id());
-        if let Some(kib) = elder.and_then(resident) {
-            watched.elder.push(run.seconds(), kib);
+        let id = lock(&elder.slot).as_ref().map(|slot| slot.child.id());
+        if let Some(kib) = id.and_then(own) {
+            watched.elder.push(run.seconds(), kib, elder.put.load(Ordering::Relaxed));
         }
     }
     watched
 }
 
-/// Reads everything again and again in the half in which `up` lives on: what it caches of its database is then soon
-/// all that it ever will.
+/// Reads everything again and again in the half in which `up` lives on.
 fn visit(run: &Run, viewer: &str) {
     while !run.is_closing() {
         thread::sleep(Duration::from_millis(500));

@@ -6,7 +6,7 @@ use std::{
     path::PathBuf,
     sync::{
         Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -52,6 +52,8 @@ pub(super) struct Run {
     /// What was wrong before anything was judged.
     pub(super) violations: Mutex<Vec<String>>,
     pub(super) journal: Mutex<File>,
+    /// How many asks were put.
+    pub(super) put: AtomicUsize,
     pub(super) closing: AtomicBool,
     pub(super) closed: AtomicBool,
 }
@@ -102,6 +104,11 @@ impl Run {
         self.note(&format!("VIOLATION {line}"));
         say(&format!("violation: {line}"));
         lock(&self.violations).push(line.to_owned());
+    }
+
+    /// An ask is put.
+    pub(super) fn puts(&self) {
+        self.put.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(super) fn asked(&self, asked: Vec<Asked>) {

@@ -51,6 +51,7 @@ impl Script {
             .stderr(log)
             .spawn()
             .context("cannot start handraise ask")?;
+        run.puts();
         let mut stdout = child.stdout.take().context("no pipe")?;
         *lock(&self.slot) = Some(Slot { child, is_hit: false });
         let start = clock::now();

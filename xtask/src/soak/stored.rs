@@ -48,5 +48,6 @@ fn stored(ask: &Value) -> Stored {
         outcome: word(&settlement["outcome"]),
         provenance: word(&settlement["provenance"]),
         text: settlement["answers"][0]["custom_text"].as_str().map(str::to_owned),
+        is_held: ask["holder_connected"] == true,
     }
 }
