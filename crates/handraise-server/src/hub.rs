@@ -309,8 +309,8 @@ impl Hub {
 
     /// The connection of an instance, if it is there.
     pub(crate) fn connection(&self, instance: &str) -> Option<Arc<Connection>> {
-        let slot = lock(&self.slots).get(instance).cloned()?;
-        let current = lock(&slot.current).clone();
+        // Nothing is kept of the slot meanwhile: one that somebody holds is not taken out of the map.
+        let current = lock(&self.slots).get(instance).and_then(|slot| lock(&slot.current).clone());
         current.filter(|connection| !connection.closed.is_cancelled())
     }
 

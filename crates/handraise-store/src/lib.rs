@@ -94,6 +94,9 @@ macro_rules! on {
 }
 pub(crate) use on;
 
+/// How much of the database each connection keeps in memory at most, unless it is said otherwise.
+pub const CACHE_BYTES: u64 = 8 * 1024 * 1024;
+
 impl Store {
     /// Opens the database in `data_dir`, making both when they are not there, and brings its schema up to date.
     ///
@@ -104,7 +107,20 @@ impl Store {
     /// # Errors
     /// When the directory is open to other users, the file cannot be used, or it was written by a newer handraise.
     pub async fn open(data_dir: &Path, boot: &str, now: Now) -> Result<(Self, u64), StoreError> {
-        let store = Self::Sqlite(Sqlite::open(data_dir).await?);
+        Self::open_with(data_dir, boot, now, CACHE_BYTES).await
+    }
+
+    /// Like [`open`](Self::open); each of the connections keeps at most so many bytes of the database in memory.
+    ///
+    /// # Errors
+    /// As for [`open`](Self::open).
+    pub async fn open_with(
+        data_dir: &Path,
+        boot: &str,
+        now: Now,
+        cache_bytes: u64,
+    ) -> Result<(Self, u64), StoreError> {
+        let store = Self::Sqlite(Sqlite::open(data_dir, cache_bytes).await?);
         let run = store.begin_run(boot, now).await?;
         Ok((store, run))
     }
@@ -115,7 +131,7 @@ impl Store {
     /// # Errors
     /// When the directory is open to other users, the file cannot be used, or it was written by a newer handraise.
     pub async fn open_aside(data_dir: &Path) -> Result<Self, StoreError> {
-        Ok(Self::Sqlite(Sqlite::open(data_dir).await?))
+        Ok(Self::Sqlite(Sqlite::open(data_dir, CACHE_BYTES).await?))
     }
 
     /// Whether the database answers.

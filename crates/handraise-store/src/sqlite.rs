@@ -51,7 +51,7 @@ pub struct Sqlite {
 }
 
 impl Sqlite {
-    pub(crate) async fn open(data_dir: &Path) -> Result<Self, StoreError> {
+    pub(crate) async fn open(data_dir: &Path, cache_bytes: u64) -> Result<Self, StoreError> {
         secure_directory(data_dir)?;
         let path = data_dir.join(DATABASE_FILE);
         let file = |source: io::Error| StoreError::Database {
@@ -72,7 +72,8 @@ impl Sqlite {
             .busy_timeout(BUSY)
             .journal_mode(SqliteJournalMode::Wal)
             .synchronous(SqliteSynchronous::Normal)
-            .pragma("cache_size", "-8192")
+            // Below zero: KiB. A list of a single page would be none.
+            .pragma("cache_size", format!("-{}", (cache_bytes / 1024).max(1)))
             .pragma("temp_store", "MEMORY")
             .pragma("journal_size_limit", "67108864")
             .pragma("wal_autocheckpoint", CHECKPOINT_PAGES)
