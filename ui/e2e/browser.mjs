@@ -67,9 +67,9 @@ export async function enter(page, base, login, path = "/") {
 }
 
 /** Signs in to a real inbox with a token of its own, which works more than once. */
-export async function signIn(page, inbox, { scope = "operator", name }) {
+export async function signIn(page, inbox, { scope = "operator", name, owner }) {
   await page.goto(inbox.url);
-  await page.getByLabel("Code or operator token").fill(await inbox.token(scope, name));
+  await page.getByLabel("Code or operator token").fill(await inbox.token(scope, name, owner));
   await page.getByLabel("Your name here").fill(name);
   await page.getByRole("button", { name: "Sign in" }).click();
   await page.locator(".live").getByText(`Live · ${name}`).waitFor();

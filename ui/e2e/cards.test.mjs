@@ -171,6 +171,21 @@ const STATES = [
     says: ["The call ended without an answer", "Answer within 12 min", "Keep my answer"],
   },
   { name: "readonly", scope: "viewer", notice: "readonly", says: ["You may read here, not answer"] },
+  {
+    name: "s16 the owner's alone, for somebody else",
+    owners: ["ada", "bob"],
+    ask: { who: "caller" },
+    notice: "others",
+    says: ["Only ada may answer this", "You are signed in as bob."],
+  },
+  {
+    name: "s16 not the owner's, for nobody known",
+    owners: ["ada", undefined],
+    ask: { who: "not-the-caller" },
+    notice: "others",
+    says: ["Anybody but ada may answer this", "Your sign-in does not say who you are."],
+  },
+  { name: "s16 the owner's, for the owner", owners: ["ada", "ada"], ask: { who: "caller" }, says: ["Submit"] },
   { name: "permission", sample: "0192-permission", says: ["asks permission", "terraform apply -auto-approve", "allow · this call", "The words are the agent’s"] },
   { name: "confirm", kind: "gateway", sample: "0192-confirm", says: ["asks to confirm", "gmail_send", "then it is refused", "Do not send e-mail", "Send e-mail"] },
   { name: "link", kind: "gateway", sample: "0192-link", says: ["linear.app", "https://linear.app/oauth/authorize?client_id=7f3a", "Not opened or fetched yet.", "Open linear.app ↗", "Do not open"] },
@@ -187,7 +202,7 @@ const STATES = [
 for (const state of STATES) {
   test(`card state: ${state.name}`, { skip }, async () => {
     const inbox = await new Inbox().up();
-    const holder = await new Holder(inbox, { kind: state.kind, token: await inbox.token("holder", "laptop") }).attach();
+    const holder = await new Holder(inbox, { kind: state.kind, token: await inbox.token("holder", "laptop", state.owners?.[0]) }).attach();
     const view = await visit(browser);
     const { page } = view;
     const it = { page, inbox, holder };
@@ -195,7 +210,7 @@ for (const state of STATES) {
       holder.verdict = state.verdict ?? holder.verdict;
       const sample = sampleAsks().find((one) => one.id === state.sample) ?? ask("a", { deadline: iso(Date.now() + 4 * MINUTE + 30_000), ...state.ask });
       it.id = await holder.opens({ ...sample, id: mint(), session_id: null }, state.more);
-      await signIn(page, inbox, { scope: state.scope, name: "Desk one" });
+      await signIn(page, inbox, { scope: state.scope, name: "Desk one", owner: state.owners?.[1] });
       await page.locator(`[data-row="${it.id}"]`).waitFor();
       it.held = await state.before?.(it);
       await page.goto(inbox.url + (state.path ?? `/asks/${it.id}`));

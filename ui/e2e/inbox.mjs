@@ -51,8 +51,9 @@ export class Inbox {
     return agent;
   }
 
-  async token(scope, name) {
-    const made = start(["token", "create", "--scope", scope, "--name", name, "--data-dir", this.dir]);
+  async token(scope, name, owner) {
+    const of = owner === undefined ? [] : ["--owner", owner];
+    const made = start(["token", "create", "--scope", scope, "--name", name, ...of, "--data-dir", this.dir]);
     assert.equal(await made.ended, 0, made.err);
     return made.out.trim();
   }

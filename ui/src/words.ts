@@ -173,7 +173,7 @@ export const noticeFailed = (status: number, message: string) => ({
     status === 0
       ? "The inbox cannot be reached. The ask is still open; your draft is kept."
       : status === 403
-        ? "Your sign-in may read here, not answer."
+        ? `Your sign-in may read here, not answer this${message === "" ? "" : `: ${message}`}.`
         : status === 429
           ? "Too many answers at once. Wait a moment, then submit again."
           : `The inbox said: ${message === "" ? `status ${status}` : message}`,
@@ -181,6 +181,10 @@ export const noticeFailed = (status: number, message: string) => ({
 export const noticeParked = (time: string) => ({
   title: "The call ended without an answer",
   text: `Answer within ${time}: the next identical call uses it once, unasked.`,
+});
+export const noticeOthers = (onlyTheirs: boolean, whose: string, you: string | null) => ({
+  title: onlyTheirs ? `Only ${whose} may answer this` : `Anybody but ${whose} may answer this`,
+  text: you === null ? "Your sign-in does not say who you are. Sign in with a token that has an owner." : `You are signed in as ${you}.`,
 });
 export const noticeReadonly = { title: "You may read here, not answer", text: "Your sign-in has the scope viewer. An operator can answer." };
 
@@ -370,7 +374,7 @@ export const accessScopes = {
   holder: "holder: only asks",
 } satisfies Record<Scope, string>;
 export const accessName = "Name";
-export const accessOwner = "Owner (holders only, optional)";
+export const accessOwner = (ofHolder: boolean) => (ofHolder ? "Owner: whose agents these are (optional)" : "Owner: who answers with it (optional)");
 export const accessMake = "Create";
 export const accessShownOnce = "Shown this once. It is kept only as a hash.";
 export const accessCopy = "Copy";

@@ -72,6 +72,10 @@ pub struct LoginResponse {
     pub scope: Scope,
     /// What the operator is called.
     pub name: String,
+    /// The person that the operator is, where the token with which they signed in says so (S16).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub owner: Option<String>,
 }
 
 /// A token without its secret.
@@ -83,7 +87,7 @@ pub struct Token {
     pub name: String,
     /// What it may do.
     pub scope: Scope,
-    /// The person whose holder it is (S16).
+    /// The person whose it is (S16).
     #[schema(required)]
     pub owner: Option<String>,
     /// When it was made.
@@ -111,7 +115,7 @@ pub struct CreateToken {
     /// What it is called; the scope's name otherwise.
     #[serde(default)]
     pub name: Option<String>,
-    /// The person whose holder it is.
+    /// The person whose it is: theirs are the asks of its holders, and its answers (S16).
     #[serde(default)]
     pub owner: Option<String>,
     /// When it ends by itself.

@@ -7,7 +7,8 @@ use serde_json::{Number, Value};
 use utoipa::ToSchema;
 
 use crate::words::{
-    AskState, Companion, HolderKind, Kind, Mode, OnDeadline, Outcome, Provenance, Rail, Source, WireAction,
+    AskState, Companion, HolderKind, Kind, Mode, OnDeadline, Outcome, Provenance, Rail, Source, Who,
+    WireAction,
 };
 
 /// One pending or ended request for a human decision.
@@ -67,6 +68,9 @@ pub struct AskContent {
     /// What the holder does at the deadline.
     #[schema(required)]
     pub on_deadline: Option<OnDeadline>,
+    /// Whose answer counts (S16); every operator's where nothing is said.
+    #[serde(default, skip_serializing_if = "Who::is_everybody")]
+    pub who: Who,
     /// Whether free text may stand beside a selection (F6).
     pub allows_text_with_selection: bool,
     /// Whether questions may be left unanswered (F6).
@@ -119,6 +123,10 @@ pub struct Origin {
     pub holder: HolderKind,
     /// The name of the token it came with: proven.
     pub holder_token: String,
+    /// The person whose token that is, where it says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub owner: Option<String>,
     /// The agent or client, by its own word.
     #[schema(required)]
     pub client: Option<Implementation>,

@@ -84,6 +84,47 @@ pub enum HolderKind {
     Hook,
 }
 
+/// Whose answer counts (S16): compares the owner of the holder's token with the owner of the token that answers. Where
+/// either has none, nobody can be told apart, and no answer counts unless every operator's does.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, ToSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Who {
+    /// Every operator's.
+    #[default]
+    Operator,
+    /// Only of the owner of the holder's token.
+    Caller,
+    /// Only of somebody else.
+    NotTheCaller,
+}
+
+impl Who {
+    /// The spelling on the wire, in the settings and on the command line.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Operator => "operator",
+            Self::Caller => "caller",
+            Self::NotTheCaller => "not-the-caller",
+        }
+    }
+
+    /// Whether an answer counts that comes from `operator`'s token to an ask of `caller`'s.
+    pub fn allows(self, caller: Option<&str>, operator: Option<&str>) -> bool {
+        match self {
+            Self::Operator => true,
+            Self::Caller => caller.zip(operator).is_some_and(|(caller, operator)| caller == operator),
+            Self::NotTheCaller => caller.zip(operator).is_some_and(|(caller, operator)| caller != operator),
+        }
+    }
+
+    /// Whether it is everybody's, which is not said.
+    pub(crate) fn is_everybody(&self) -> bool {
+        *self == Self::Operator
+    }
+}
+
 /// Where an ask is in its life, as the inbox knows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
@@ -99,6 +140,21 @@ pub enum AskState {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn s16_an_owner_that_is_unknown_on_either_side_is_refused() {
+        let (ada, bob) = (Some("ada"), Some("bob"));
+        let allowed = |who: Who| {
+            [(ada, ada), (ada, bob), (ada, None), (None, ada), (None, None)]
+                .map(|(caller, operator)| who.allows(caller, operator))
+        };
+        assert_eq!(allowed(Who::Operator), [true; 5]);
+        assert_eq!(allowed(Who::Caller), [true, false, false, false, false]);
+        assert_eq!(allowed(Who::NotTheCaller), [false, true, false, false, false]);
+        for who in [Who::Operator, Who::Caller, Who::NotTheCaller] {
+            assert_eq!(serde_json::to_value(who).unwrap(), who.as_str());
+        }
+    }
 
     #[test]
     fn json_spells_words_as_the_core_does() {

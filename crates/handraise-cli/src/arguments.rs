@@ -94,10 +94,12 @@ impl Arguments {
                 .with(&registry::INSECURE_BEHIND_PROXY, up.insecure_behind_proxy.then_some("on")),
             Command::Agent(agent) => flags
                 .with(&registry::INBOX, agent.inbox.clone())
+                .with(&registry::WHO, agent.who.clone())
                 .with(&registry::ALLOW_TERMINAL, agent.allow_terminal.then_some("on"))
                 .with(&registry::DATA_DIR, path(agent.data_dir.as_ref())),
             Command::Ask(ask) => flags
                 .with(&registry::INBOX, ask.inbox.clone())
+                .with(&registry::WHO, ask.who.clone())
                 .with(&registry::DATA_DIR, path(ask.data_dir.as_ref())),
             Command::Demo(demo) => flags
                 .with(&registry::LISTEN, demo.listen.clone())

@@ -1,7 +1,8 @@
 //! How the commands that ask reach the inbox that they hold their asks for.
 
 use anyhow::{Context as _, bail};
-use handraise_api::words::HolderKind;
+use handraise_api::words::{HolderKind, Who};
+use handraise_config::lists as config;
 use handraise_holder::{HolderSettings, InboxAddress, Timing, Token};
 use handraise_transport::clock::SystemClock;
 
@@ -59,12 +60,22 @@ pub(crate) fn local_inbox(
     }
 }
 
+/// Whose answers count, by the settings (S16).
+pub(crate) fn who(context: &Context) -> Who {
+    match context.settings.who {
+        config::Who::Operator => Who::Operator,
+        config::Who::Caller => Who::Caller,
+        config::Who::NotTheCaller => Who::NotTheCaller,
+    }
+}
+
 /// A holder of this kind, on this machine.
-pub(crate) fn settings(kind: HolderKind, inbox: InboxAddress, token: Token) -> HolderSettings {
+pub(crate) fn settings(who: Who, kind: HolderKind, inbox: InboxAddress, token: Token) -> HolderSettings {
     HolderSettings {
         inbox,
         token,
         kind,
+        who,
         version: env!("CARGO_PKG_VERSION").to_owned(),
         host: rustix::system::uname().nodename().to_string_lossy().into_owned(),
         clock: SystemClock::shared(),

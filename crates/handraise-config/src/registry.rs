@@ -143,6 +143,9 @@ settings! {
     TOKEN = "token", Kind::Text, Default::Unset("the token in the data directory"), secret true;
     "The bearer token for `inbox`. There is no flag for it: arguments can be read by everybody on the machine."
 
+    WHO = "who", Kind::Word(&["operator", "caller", "not-the-caller"]), Default::Value("operator"), flag "--who";
+    "Whose answers to the asks of `handraise agent` and `handraise ask` count: every operator's, only those of the owner of the holder's token, or only those of somebody else. Who an operator is says the owner of their token; where either token has none, no answer counts. For the agents that `handraise up` starts, what its config file or environment says holds."
+
     LOG = "log", Kind::Text, Default::Value("info"), flag "--log";
     "What is logged: a level, or directives such as `info,handraise_server=debug`. Logs go to stderr."
 
@@ -250,6 +253,9 @@ settings! {
 
     TOKEN_EVENT_STREAMS = "limits.token_event_streams", Kind::Integer { least: 1, most: 100_000 }, Default::Value("64");
     "Of these, those of one token and of the pages that were signed in with it."
+
+    CACHE_BYTES = "limits.cache_bytes", Kind::Integer { least: 65_536, most: 1_073_741_824 }, Default::Value("8388608");
+    "How much of its database `handraise up` keeps in memory, in bytes, for each of five connections. They fill within hours of use, and grow no more."
 }
 
 /// Variables that are read but are no setting.

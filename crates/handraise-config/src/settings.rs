@@ -13,7 +13,7 @@ use crate::{
     environment::Environment,
     error::ConfigError,
     file::{ConfigFile, closest},
-    lists::{self, AgentEntry, CallerEntry, ConfirmEntry, McpServerEntry, RefusalEntry},
+    lists::{self, AgentEntry, CallerEntry, ConfirmEntry, McpServerEntry, RefusalEntry, Who},
     registry::{self, Default, Kind, OTHER_VARIABLES, SETTINGS, Setting},
     value::{Raw, Secret},
 };
@@ -121,6 +121,8 @@ pub struct Shares {
     pub event_streams: u32,
     /// Event streams of one token and its pages.
     pub token_event_streams: u32,
+    /// Bytes of the database in the memory of each connection to it.
+    pub cache_bytes: u64,
 }
 
 /// What the environment says about confirmations, under the names of the programs that share it. As it was written: what
@@ -219,6 +221,8 @@ pub struct Settings {
     pub answer_timeout: Duration,
     /// How long a silent agent lives.
     pub idle_timeout: Duration,
+    /// Whose answers to what holders ask here count.
+    pub who: Who,
     /// In which order questions stand.
     pub question_order: QuestionOrder,
     /// Whether agents may have commands run.
@@ -318,6 +322,11 @@ pub fn load(
         adaptive_profiles: reader.required(&registry::ADAPTIVE_PROFILES, Raw::bool)?,
         answer_timeout: answer_timeout.value,
         idle_timeout: idle_timeout.value,
+        who: match reader.word(&registry::WHO)? {
+            "caller" => Who::Caller,
+            "not-the-caller" => Who::NotTheCaller,
+            _ => Who::Operator,
+        },
         question_order: match reader.word(&registry::QUESTION_ORDER)? {
             "sorted" => QuestionOrder::Sorted,
             _ => QuestionOrder::Wire,
@@ -348,6 +357,7 @@ pub fn load(
             token_instances: count(&registry::TOKEN_INSTANCES)?,
             event_streams: count(&registry::EVENT_STREAMS)?,
             token_event_streams: count(&registry::TOKEN_EVENT_STREAMS)?,
+            cache_bytes: reader.integer(&registry::CACHE_BYTES)?,
         },
         agents: file.map(|file| lists::agents(file, reader.home)).transpose()?.unwrap_or_default(),
         mcp_servers: file.map(lists::mcp_servers).transpose()?.unwrap_or_default(),

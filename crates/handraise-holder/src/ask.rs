@@ -5,6 +5,7 @@ use std::{sync::Arc, time::Duration};
 use handraise_api::{
     ask::{AskContent, Confirm, Implementation},
     frame::AnnouncedAsk,
+    words::Who,
 };
 use handraise_core::{
     AskId, Mode, OnDeadline, Source,
@@ -47,7 +48,7 @@ pub struct NewAsk {
 
 impl NewAsk {
     /// The engine's view of it, with the announcement written out once: it never changes again.
-    pub(crate) fn into_engine(self, id: AskId) -> Result<holder::NewAsk, Refused> {
+    pub(crate) fn into_engine(self, id: AskId, who: Who) -> Result<holder::NewAsk, Refused> {
         let Self {
             source,
             mode,
@@ -73,6 +74,7 @@ impl NewAsk {
             url,
             confirm,
             on_deadline: on_deadline.map(Into::into),
+            who,
             allows_text_with_selection: rules.allows_text_with_selection,
             allows_partial: rules.allows_partial,
             questions: form.questions().iter().map(Into::into).collect(),

@@ -408,7 +408,7 @@ fn hex(bytes: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use handraise_api::words::HolderKind;
+    use handraise_api::words::{HolderKind, Who};
     use handraise_transport::clock::SystemClock;
     use rustls::pki_types::{CertificateDer, PrivateKeyDer};
     use tokio::net::TcpListener;
@@ -425,6 +425,7 @@ mod tests {
             inbox: inbox.parse().unwrap(),
             token: Token::new("token"),
             kind: HolderKind::Agent,
+            who: Who::Operator,
             version: "0".into(),
             host: "test".into(),
             clock: SystemClock::shared(),

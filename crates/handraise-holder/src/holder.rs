@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use handraise_api::{
     frame::{Flags, SessionUpdated},
-    words::HolderKind,
+    words::{HolderKind, Who},
 };
 use handraise_core::{
     AskId, Moment,
@@ -38,6 +38,8 @@ pub struct HolderSettings {
     pub token: Token,
     /// What kind of holder this is.
     pub kind: HolderKind,
+    /// Whose answers to its asks count (S16).
+    pub who: Who,
     /// handraise's version.
     pub version: String,
     /// The machine's name.
@@ -90,6 +92,7 @@ struct Inner {
     shared: Arc<Shared>,
     tasks: Vec<AbortHandle>,
     is_detached: bool,
+    who: Who,
     close: Duration,
 }
 
@@ -120,7 +123,7 @@ impl Holder {
     /// When the inbox cannot be reached, does not take the token, or is not what it claims to be (S43). The
     /// message says what to do.
     pub async fn connect(settings: HolderSettings) -> Result<Self, ConnectError> {
-        let timing = settings.timing;
+        let (timing, who) = (settings.timing, settings.who);
         let shared = Arc::new(Shared::new(Arc::clone(&settings.clock)));
         let mut dialer = Dialer::new(settings);
         let (socket, welcome) = dialer.dial().await?;
@@ -129,14 +132,15 @@ impl Holder {
             tokio::spawn(keep_connected(Arc::clone(&shared), dialer, socket, timing)).abort_handle(),
             tokio::spawn(keep_time(Arc::clone(&shared))).abort_handle(),
         ];
-        Ok(Self(Arc::new(Inner { shared, tasks: tasks.into(), is_detached: false, close: timing.close })))
+        Ok(Self(Arc::new(Inner { shared, tasks: tasks.into(), is_detached: false, who, close: timing.close })))
     }
 
     /// A holder without an inbox: every [`open`](Self::open) is refused with [`Refused::NoInbox`], everything else
     /// does nothing.
     pub fn detached() -> Self {
         let shared = Arc::new(Shared::new(SystemClock::shared()));
-        Self(Arc::new(Inner { shared, tasks: Vec::new(), is_detached: true, close: Duration::ZERO }))
+        let who = Who::default();
+        Self(Arc::new(Inner { shared, tasks: Vec::new(), is_detached: true, who, close: Duration::ZERO }))
     }
 
     /// The runtime flags as of the latest welcome (F5). All off when detached.
@@ -165,7 +169,7 @@ impl Holder {
         }
         // A minted id is a valid id; should it ever not be, nobody is asked.
         let Ok(id) = AskId::new(ids::mint()) else { return Err(Refused::KnownId) };
-        let ask = ask.into_engine(id.clone()).inspect_err(|refused| {
+        let ask = ask.into_engine(id.clone(), self.0.who).inspect_err(|refused| {
             self.0.shared.change(|state, _| {
                 state.engine.count(*refused);
                 state.declined(refused.code());

@@ -233,7 +233,7 @@ mod tests {
             server: None,
             timeout: None,
         };
-        let ask = ask.into_engine(AskId::new("ask-1").unwrap()).unwrap();
+        let ask = ask.into_engine(AskId::new("ask-1").unwrap(), handraise_api::words::Who::Operator).unwrap();
         let left = Some(Duration::from_millis(1234));
         Announced { id: ask.id, announcement: ask.announcement, left, is_parked: true }
     }

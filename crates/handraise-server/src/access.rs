@@ -244,8 +244,8 @@ impl Access {
         wanted: Option<&str>,
     ) -> Result<(String, Arc<Grant>), Failure> {
         let wanted = wanted.filter(|name| !name.trim().is_empty()).map(name).transpose()?;
-        let (scope, parent, own_name, until) = if self.take_sign_in(secret) {
-            (Scope::Admin, None, "operator".to_owned(), None)
+        let (scope, parent, own_name, owner, until) = if self.take_sign_in(secret) {
+            (Scope::Admin, None, "operator".to_owned(), None, None)
         } else if let Some(grant) = self.authenticate(secret) {
             if grant.token.scope == Scope::Holder {
                 return Err(Failure::forbidden(
@@ -253,7 +253,8 @@ impl Access {
                 ));
             }
             let token = &grant.token;
-            (token.scope, Some(token.id.clone()), token.name.clone(), token.expires_at)
+            let parent = Some(token.id.clone());
+            (token.scope, parent, token.name.clone(), token.owner.clone(), token.expires_at)
         } else {
             if self.failed_too_often(peer) {
                 let message = "too many failed sign-ins from there; wait a minute";
@@ -270,7 +271,7 @@ impl Access {
         if let Some(parent) = &parent {
             self.make_place(parent).await?;
         }
-        let (_, secret, grant) = self.add(name, scope, None, Some(until), parent.clone(), true).await?;
+        let (_, secret, grant) = self.add(name, scope, owner, Some(until), parent.clone(), true).await?;
         // The token may have been revoked between its check and now.
         if parent.is_some_and(|parent| !self.read().values().any(|known| known.token.id == parent)) {
             self.revoke(&grant.token.id).await?;

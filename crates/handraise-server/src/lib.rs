@@ -75,7 +75,7 @@ pub async fn serve(
     let data_dir = settings.data_dir.clone();
     handraise_store::prepare(&data_dir)?;
     let lock = local::lock(&data_dir)?;
-    let (store, run) = Store::open(&data_dir, &boot(), now(&settings.clock)).await?;
+    let (store, run) = Store::open_with(&data_dir, &boot(), now(&settings.clock), settings.caps.cache_bytes).await?;
     let access =
         Access::load(store.clone(), Arc::clone(&settings.clock), settings.timing.page_session).await?;
     let flags = RuntimeFlags::new(settings.flags, store.flags().await?);

@@ -22,6 +22,7 @@ pub(crate) enum Refused {
     TokenBytes,
     TokenSessions,
     TokenInstances,
+    Answerers,
     HolderFrames,
     NotOwner,
     ContentChanged,
@@ -30,7 +31,7 @@ pub(crate) enum Refused {
 }
 
 impl Refused {
-    const ALL: [Self; 16] = [
+    const ALL: [Self; 17] = [
         Self::Connections,
         Self::Strangers,
         Self::TokenConnections,
@@ -42,6 +43,7 @@ impl Refused {
         Self::TokenBytes,
         Self::TokenSessions,
         Self::TokenInstances,
+        Self::Answerers,
         Self::HolderFrames,
         Self::NotOwner,
         Self::ContentChanged,
@@ -62,6 +64,7 @@ impl Refused {
             Self::TokenBytes => "token_bytes",
             Self::TokenSessions => "token_sessions",
             Self::TokenInstances => "token_instances",
+            Self::Answerers => "answerers",
             Self::HolderFrames => "holder_frames",
             Self::NotOwner => "not_owner",
             Self::ContentChanged => "content_changed",

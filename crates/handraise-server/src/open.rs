@@ -6,7 +6,10 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use handraise_api::{ask::AskContent, words::Source};
+use handraise_api::{
+    ask::AskContent,
+    words::{Source, Who},
+};
 
 /// What never changes of an open ask (S9).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,16 +18,22 @@ pub(crate) struct Facts {
     pub(crate) instance: String,
     /// Where it comes from.
     pub(crate) source: Source,
+    /// Whose answer counts.
+    pub(crate) who: Who,
+    /// The person whose ask it is (S16).
+    pub(crate) owner: Option<String>,
     /// The questions whose answers are not to be kept (S33).
     secrets: Vec<String>,
 }
 
 impl Facts {
-    pub(crate) fn of(content: &AskContent, instance: &str) -> Self {
+    pub(crate) fn of(content: &AskContent, instance: &str, owner: Option<&str>) -> Self {
         let secrets = content.questions.iter().filter(|question| question.secret);
         Self {
             instance: instance.to_owned(),
             source: content.source,
+            who: content.who,
+            owner: owner.map(str::to_owned),
             secrets: secrets.map(|question| question.id.clone()).collect(),
         }
     }
@@ -41,11 +50,11 @@ pub(crate) struct OpenAsks(Mutex<HashMap<String, Arc<Facts>>>);
 impl OpenAsks {
     /// Notes an ask that is announced, before it is written: its ending comes after that. Another instance's stays as it
     /// is. Returns whether it was not at hand before.
-    pub(crate) fn note(&self, ask: &str, content: &AskContent, instance: &str) -> bool {
+    pub(crate) fn note(&self, ask: &str, content: &AskContent, instance: &str, owner: Option<&str>) -> bool {
         let mut asks = self.asks();
         let is_new = !asks.contains_key(ask);
         if is_new {
-            asks.insert(ask.to_owned(), Arc::new(Facts::of(content, instance)));
+            asks.insert(ask.to_owned(), Arc::new(Facts::of(content, instance, owner)));
         }
         is_new
     }
@@ -86,7 +95,7 @@ mod tests {
     #[test]
     fn s33_which_answers_are_secret_is_known_while_an_ask_is_open() {
         let open = OpenAsks::default();
-        assert!(open.note("a", &content(), "i"));
+        assert!(open.note("a", &content(), "i", None));
         let facts = open.get("a").unwrap();
         assert_eq!((facts.is_secret("password"), facts.is_secret("name")), (true, false));
         open.forget("a");
@@ -96,8 +105,8 @@ mod tests {
     #[test]
     fn s9_an_ask_that_another_instance_announces_stays_its_owners() {
         let open = OpenAsks::default();
-        assert!(open.note("a", &content(), "i"));
-        assert!(!open.note("a", &content(), "other"));
+        assert!(open.note("a", &content(), "i", None));
+        assert!(!open.note("a", &content(), "other", None));
         assert_eq!(open.get("a").unwrap().instance, "i");
     }
 }

@@ -3,7 +3,7 @@
 use std::{ffi::OsString, net::SocketAddr, path::PathBuf, time::Duration};
 
 use handraise_api::{access::FlagSource, frame::Limits};
-use handraise_store::Bounds;
+use handraise_store::{Bounds, CACHE_BYTES};
 use handraise_transport::{
     clock::{SharedClock, SystemClock},
     spawn::Supervisor,
@@ -144,6 +144,8 @@ pub struct Caps {
     pub token_sessions: u32,
     /// Instances of one holder token that are kept.
     pub token_instances: u32,
+    /// Bytes of the database that each of the five connections to it keeps in memory.
+    pub cache_bytes: u64,
 }
 
 impl Default for Caps {
@@ -161,6 +163,7 @@ impl Default for Caps {
             token_bytes: 4 * 1024 * 1024 * 1024,
             token_sessions: 10_000,
             token_instances: 100_000,
+            cache_bytes: CACHE_BYTES,
         }
     }
 }

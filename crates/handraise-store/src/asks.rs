@@ -29,6 +29,8 @@ pub struct Announcement<'a> {
     pub kind: HolderKind,
     /// The name of the token it came with.
     pub holder_token: &'a str,
+    /// The person whose token that is (S16).
+    pub holder_owner: Option<&'a str>,
     /// The ask.
     pub ask: &'a AnnouncedAsk,
     /// See [`handraise_api::ask::AskContent::digest`].
@@ -64,8 +66,8 @@ const FIND: &str = "SELECT instance, digest, state, due, parked_until FROM asks 
 macro_rules! insert {
     () => {
         "INSERT INTO asks (id, instance, state, digest, source, session_id, bytes, \
-    opened_at, deadline, due, parked_until, holder_kind, holder_token, client, server, content, token) \
-    SELECT $1, i.id, 'open', $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, i.token \
+    opened_at, deadline, due, parked_until, holder_kind, holder_token, client, server, content, holder_owner, token) \
+    SELECT $1, i.id, 'open', $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $22, i.token \
     FROM instances i JOIN holdings h ON h.token = i.token WHERE i.id = $2 \
     AND i.open_asks < $16 AND i.open_bytes + $6 <= $17 \
     AND h.open_asks < $18 AND h.asks < $19 AND h.bytes + $6 <= $20 \
@@ -74,13 +76,13 @@ macro_rules! insert {
     };
 }
 const INSERT: &str = insert!();
-/// The same, with its entry in the transcript of its session: `$22` bytes, `$23`.
+/// The same, with its entry in the transcript of its session: `$23` bytes, `$24`.
 const INSERT_IN_SESSION: &str = transaction!(
     insert!(),
-    "UPDATE sessions SET last_seq = last_seq + 1, bytes = bytes + $22, updated_at = $7 \
+    "UPDATE sessions SET last_seq = last_seq + 1, bytes = bytes + $23, updated_at = $7 \
      WHERE id = $5 AND changes() = 1 RETURNING last_seq, bytes",
     "INSERT INTO messages (session_id, seq, bytes, body) \
-     SELECT id, last_seq, $22, $23 FROM sessions WHERE id = $5 AND changes() = 1"
+     SELECT id, last_seq, $23, $24 FROM sessions WHERE id = $5 AND changes() = 1"
 );
 
 const REFRESH: &str = "UPDATE asks SET deadline = $2, due = $3, parked_until = $4 WHERE id = $1";
@@ -148,6 +150,7 @@ fn opened(now: Now, new: &Announcement<'_>, times: &Times) -> Result<Ask, Failur
         origin: Origin {
             holder: new.kind,
             holder_token: new.holder_token.to_owned(),
+            owner: new.holder_owner.map(str::to_owned),
             client: new.ask.client.clone(),
             server: new.ask.server.clone(),
         },
@@ -186,6 +189,7 @@ macro_rules! bind_insert {
             .bind(i64::from(bounds.token_asks))
             .bind(holdings::bytes(bounds.token_bytes))
             .bind(i64::from(bounds.session_open_asks))
+            .bind(new.holder_owner)
     }};
 }
 

@@ -34,7 +34,7 @@ pub(crate) use row;
 macro_rules! ask_columns {
     () => {
         "a.id, a.instance, a.state, a.digest, a.content, a.client, a.server, a.holder_kind, a.holder_token, \
-         a.opened_at, a.deadline, a.due, a.parked_until, a.settled_at, a.outcome, a.provenance, a.rail, a.wire, \
+         a.holder_owner, a.opened_at, a.deadline, a.due, a.parked_until, a.settled_at, a.outcome, a.provenance, a.rail, a.wire, \
          a.settled_by, COALESCE(a.reason, NULLIF(s.reject_reason, '')) AS reason, a.submission_id, s.answers, \
          EXISTS (SELECT 1 FROM submissions u WHERE u.instance = a.instance AND u.ask = a.id \
          AND u.verdict IS NULL) AS unresolved"
@@ -54,6 +54,7 @@ row! {
         server: Option<String>,
         holder_kind: String,
         holder_token: String,
+        holder_owner: Option<String>,
         opened_at: i64,
         deadline: Option<i64>,
         due: i64,
@@ -115,6 +116,7 @@ impl TryFrom<AskRow> for OwnedAsk {
                 origin: Origin {
                     holder: holder_kind(&row.holder_kind)?,
                     holder_token: row.holder_token,
+                    owner: row.holder_owner,
                     client: row.client.as_deref().map(|client| json("asks", client)).transpose()?,
                     server: row.server,
                 },

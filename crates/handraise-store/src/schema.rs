@@ -13,6 +13,7 @@ const STEPS: &[(i64, &str, &str)] = &[
     (2, "what each holder token has", holdings::STEP),
     (3, "notifications by trigger", outbox::STEP),
     (4, "what goes on in the background", BACKGROUND),
+    (5, "whose asks are whose", OWNERS),
 ];
 
 /// The latest version.
@@ -182,5 +183,8 @@ CREATE TABLE messages (
     PRIMARY KEY (session_id, seq)
 );
 ";
+
+/// Asks of before have no owner: what they say of `who` was not read then, and nobody is told apart now (S16).
+const OWNERS: &str = "ALTER TABLE asks ADD COLUMN holder_owner TEXT;";
 
 const BACKGROUND: &str = "ALTER TABLE sessions ADD COLUMN background BOOLEAN NOT NULL DEFAULT FALSE;";

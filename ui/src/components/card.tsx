@@ -46,7 +46,7 @@ export function Card({ live, ask, boxed = false, focus = false, together = false
   const submission = submissionOf(ask.id);
   const online = link.is !== "lost";
   const mayAnswer = may(live.login, "operator");
-  const now = phase(ask, submission, { me: live.login.name, mayAnswer, online });
+  const now = phase(ask, submission, { me: live.login.name, mayAnswer, owner: live.login.owner, online });
   const notice = now.is === "open" ? now.notice : null;
 
   const [fixed, setFixed] = useState<ReadonlySet<string>>(new Set());
@@ -97,7 +97,7 @@ export function Card({ live, ask, boxed = false, focus = false, together = false
   }
 
   function act(allowed: boolean, what: () => void): void {
-    if (!open || notice === "offline" || notice === "readonly") return;
+    if (!open || notice === "offline" || notice === "readonly" || notice === "others") return;
     if (!allowed) {
       setSaid(words.cardTooSoon);
       return;
@@ -145,7 +145,7 @@ export function Card({ live, ask, boxed = false, focus = false, together = false
             ask={ask}
             question={question}
             entries={draft.entries}
-            disabled={now.is === "sent" || notice === "readonly"}
+            disabled={now.is === "sent" || notice === "readonly" || notice === "others"}
             error={errorOf(question.id)}
             audience={audience.length === 0 ? asker(ask) : audience.join(" and ")}
             onPut={(entry) => {

@@ -69,10 +69,10 @@ export function Tokens({ live }: { live: Live }) {
         </select>
         <label for="tn">{words.accessName}</label>
         <input class="field" id="tn" ref={name} maxLength={128} autocomplete="off" placeholder={words.questionOptional} />
-        {scope === "holder" && (
+        {scope !== "viewer" && (
           <>
-            <label for="to">{words.accessOwner}</label>
-            <input class="field" id="to" ref={owner} maxLength={128} autocomplete="off" />
+            <label for="to">{words.accessOwner(scope === "holder")}</label>
+            <input class="field" id="to" ref={owner} maxLength={128} autocomplete="off" placeholder={words.questionOptional} />
           </>
         )}
         <button class="btn primary" type="submit">

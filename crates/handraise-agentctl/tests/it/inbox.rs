@@ -12,7 +12,7 @@ use futures_util::{SinkExt as _, StreamExt as _};
 use handraise_agentctl::{AgentError, AgentSettings, Ended, run};
 use handraise_api::{
     frame::{Flags, Frame, FrameKind, Limits, Welcome, action},
-    words::HolderKind,
+    words::{HolderKind, Who},
 };
 use handraise_holder::{Holder, HolderSettings, InboxAddress, Timing, Token};
 use handraise_transport::clock::ManualClock;
@@ -71,6 +71,7 @@ impl Inbox {
             inbox: InboxAddress::Socket(path),
             token: Token::new("token"),
             kind: HolderKind::Agent,
+            who: Who::Operator,
             version: "0.1.0".to_owned(),
             host: "test".to_owned(),
             clock: Arc::new(clock.clone()),

@@ -38,6 +38,9 @@ pub(crate) struct Arguments {
     /// What the agent is called; otherwise the command's name
     #[arg(long, value_name = "ID")]
     pub(crate) agent_id: Option<String>,
+    /// Whose answers count: operator (every operator's), caller, or not-the-caller, by the owners of both tokens
+    #[arg(long, value_name = "WHO")]
+    pub(crate) who: Option<String>,
     /// Take further prompts from stdin, one a line
     #[arg(long)]
     pub(crate) attach: bool,
@@ -74,7 +77,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Exit {
         let shutdown = signals::shutdown()?;
         // Only once the inbox answers is anything started.
         let holder = if let Some((inbox, token)) = inbox {
-            Some(Holder::connect(holding::settings(HolderKind::Agent, inbox, token)).await?)
+            Some(Holder::connect(holding::settings(holding::who(context), HolderKind::Agent, inbox, token)).await?)
         } else {
             tracing::warn!("no inbox: every question of the agent is declined, every permission rejected");
             None

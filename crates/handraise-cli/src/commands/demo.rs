@@ -7,7 +7,7 @@ use handraise_api::{
     ask::Ask,
     event,
     session::{Message, MessageKind, Session, StartSession},
-    words::{HolderKind, Source},
+    words::{HolderKind, Source, Who},
 };
 use handraise_holder::{Holder, InboxAddress, Token};
 use handraise_server::{AgentSettings, Ready};
@@ -149,7 +149,7 @@ async fn script(data_dir: &Path) -> anyhow::Result<()> {
     let wanted = Wanted { message: "Deploy the shop?", choices: &choices, ..Wanted::default() };
     let question = ScriptQuestion::new(wanted)?;
     let inbox = InboxAddress::Socket(file.socket);
-    let settings = holding::settings(HolderKind::Ask, inbox, Token::new(file.holder_token));
+    let settings = holding::settings(Who::Operator, HolderKind::Ask, inbox, Token::new(file.holder_token));
     let holder = Holder::connect(settings).await?;
     let end = ask::put(&holder, &question, std::future::pending()).await?;
     holder.shutdown().await;

@@ -77,6 +77,7 @@ pub(crate) fn server_settings(context: &Context) -> anyhow::Result<handraise_ser
     caps.token_bytes = ours.shares.token_bytes;
     caps.token_sessions = ours.shares.token_sessions;
     caps.token_instances = ours.shares.token_instances;
+    caps.cache_bytes = ours.shares.cache_bytes;
     caps.event_streams = usize::try_from(ours.shares.event_streams)?;
     caps.token_event_streams = usize::try_from(ours.shares.token_event_streams)?;
     settings.agents = ours

@@ -31,6 +31,8 @@ mod inbox_command;
 #[cfg(test)]
 mod odd_agents;
 #[cfg(test)]
+mod owners;
+#[cfg(test)]
 mod picker;
 #[cfg(test)]
 mod receipts;

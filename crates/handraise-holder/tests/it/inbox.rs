@@ -23,7 +23,7 @@ use handraise_api::{
     ask::Answer,
     error::ErrorCode,
     frame::{Flags, Frame, FrameKind, Limits, Respond, SnapshotPart, Welcome, action},
-    words::{HolderKind, Provenance},
+    words::{HolderKind, Provenance, Who},
 };
 use handraise_core::{
     Choice, Constraints, Kind, Mode, Question, Source,
@@ -124,6 +124,7 @@ impl Inbox {
             inbox: self.address.clone(),
             token: Token::new(TOKEN),
             kind: HolderKind::Agent,
+            who: Who::Operator,
             version: "0.0.0".into(),
             host: "test".into(),
             clock: Arc::new(self.clock.clone()),

@@ -12,7 +12,7 @@ use handraise_api::{
     ask::{AnswerRequest, Ask},
     error::{ErrorBody, ErrorCode},
     frame::{Ended, Respond, RespondBatch, RespondPermission, action},
-    words::{AskState, Provenance, Source},
+    words::{AskState, Provenance, Source, Who},
 };
 use handraise_store::{NewSubmission, Verdict};
 
@@ -26,6 +26,7 @@ use crate::{
     failure::Failure,
     hub::{Connection, Lost, Reply},
     inbox::{App, Inbox},
+    metrics::Refused,
     open::Facts,
 };
 
@@ -50,9 +51,10 @@ pub(crate) async fn answer(
         (facts, Some(connection), None)
     } else {
         let Some((ask, instance)) = app.store.ask(&id).await? else { return Err(unknown(&id)) };
-        let facts = Arc::new(Facts::of(&ask.content, &instance));
+        let facts = Arc::new(Facts::of(&ask.content, &instance, ask.origin.owner.as_deref()));
         (facts, app.hub.connection(&instance), ask.settlement)
     };
+    may_answer(&app, &caller, &id, &facts)?;
     let new = submission(&app, &caller, &id, &facts, &request).await?;
     let frame = Forwarded::new(facts.source, &new, request)?;
     let Some(connection) = connection else {
@@ -100,7 +102,8 @@ pub(crate) async fn answer_batch(
         if owner.get_or_insert_with(|| instance.clone()) != &instance {
             return Err(Failure::bad_request("a batch takes asks of one holder"));
         }
-        let facts = Facts::of(&ask.content, &instance);
+        let facts = Facts::of(&ask.content, &instance, ask.origin.owner.as_deref());
+        may_answer(&app, &caller, &id, &facts)?;
         let new = submission(&app, &caller, &id, &facts, &request).await?;
         if caller.grant.token.page_session && new.provenance != Provenance::Human {
             return Err(Failure::invalid_one("", "painted", "every row of a batch must have been on screen"));
@@ -128,6 +131,27 @@ pub(crate) async fn answer_batch(
 
 fn unknown(id: &str) -> Failure {
     Failure::ended(ErrorBody::new(ErrorCode::NotFound, format!("there is no ask '{id}'")), None, false)
+}
+
+/// Whether this caller's answer may count (S16). Nothing of one that may not is kept or forwarded.
+fn may_answer(app: &Inbox, caller: &Caller, ask: &str, facts: &Facts) -> Result<(), Failure> {
+    let own = caller.grant.token.owner.as_deref();
+    let whose = facts.owner.as_deref();
+    if facts.who.allows(whose, own) {
+        return Ok(());
+    }
+    app.metrics.refused(Refused::Answerers);
+    tracing::warn!(ask.id = ask, by = caller.name(), who = facts.who.as_str(), "an answer may not count");
+    let whose = whose.unwrap_or("nobody known");
+    let rule = match facts.who {
+        Who::Operator | Who::Caller => format!("only {whose} may answer this"),
+        Who::NotTheCaller => format!("anybody but {whose} may answer this"),
+    };
+    let you = match own {
+        Some(own) => format!("you are {own}"),
+        None => "your token does not say whose it is; one made with --owner does".to_owned(),
+    };
+    Err(Failure::forbidden(format!("{rule}; {you}")))
 }
 
 fn check(request: &AnswerRequest) -> Result<(), Failure> {

@@ -10,6 +10,7 @@ use handraise_api::{
         AnnouncedAsk, AskOpened, AskSettled, AsksDeclined, Ended, Frame, FrameKind, HolderSettlement,
         SessionMessage, SessionUpdated, SnapshotPart, Success, action,
     },
+    words::Who,
 };
 use handraise_core::{
     AskId,
@@ -228,6 +229,11 @@ impl<'a> Talk<'a> {
             return Err(refusal(ErrorCode::BadRequest, "an ask's session_id is no id").into());
         }
         self.check_size(ask)?;
+        if ask.content.who != Who::Operator && connection.grant.token.owner.is_none() {
+            app.metrics.refused(Refused::Answerers);
+            let message = "nobody could answer this: it says whose answer counts, and the holder's token has no owner";
+            return Err(refusal(ErrorCode::BadRequest, message).into());
+        }
         let mut shortened = ask.clone();
         if let Some(client) = &mut shortened.client {
             client.name = short(&client.name).to_owned();
@@ -239,10 +245,11 @@ impl<'a> Talk<'a> {
             instance: &connection.instance,
             kind: connection.kind,
             holder_token: &connection.grant.token.name,
+            holder_owner: connection.grant.token.owner.as_deref(),
             ask: &shortened,
             digest: &digest,
         };
-        let is_new = app.open.note(&ask.id, &ask.content, &connection.instance);
+        let is_new = app.open.note(&ask.id, &ask.content, &connection.instance, new.holder_owner);
         let announced = app.store.announce(app.now(), &new, &app.settings.bounds()).await;
         let is_open = match &announced {
             Ok(Announced::Opened { .. } | Announced::Known(_)) => true,

@@ -35,8 +35,8 @@ pub(crate) async fn login(
     let LoginRequest { secret, name } = request;
     let (token, grant) = app.access.sign_in(peer, &secret, name.as_deref()).await?;
     tracing::info!(token.id = grant.token.id, name = grant.token.name, "a page signed in");
-    let (scope, name) = (grant.token.scope, grant.token.name.clone());
-    Ok(Json(LoginResponse { token, scope, name }))
+    let (scope, name, owner) = (grant.token.scope, grant.token.name.clone(), grant.token.owner.clone());
+    Ok(Json(LoginResponse { token, scope, name, owner }))
 }
 
 /// Signs a page out: its token ends, and its streams within a second.

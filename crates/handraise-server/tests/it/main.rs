@@ -15,6 +15,8 @@ mod holders;
 #[cfg(test)]
 mod live;
 #[cfg(test)]
+mod owners;
+#[cfg(test)]
 mod provenance;
 #[cfg(test)]
 mod rig;

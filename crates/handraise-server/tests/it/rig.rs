@@ -8,7 +8,7 @@ use handraise_api::{
     error::{ErrorBody, ErrorCode},
     frame::{AnnouncedAsk, AskSettled, Frame, FrameKind, HolderSettlement, SessionUpdated, Welcome, action},
     session::SessionState,
-    words::{Kind, Mode, OnDeadline, Outcome, Provenance, Rail, Source, WireAction},
+    words::{Kind, Mode, OnDeadline, Outcome, Provenance, Rail, Source, Who, WireAction},
 };
 use handraise_server::{InboxFile, Ready, ServeError, Settings, serve};
 use http::{HeaderMap, Method, Request, StatusCode};
@@ -457,6 +457,7 @@ pub(crate) fn ask(id: &str) -> AnnouncedAsk {
         client: None,
         server: None,
         content: AskContent {
+            who: Who::Operator,
             source: Source::Elicitation,
             mode: Mode::Form,
             session_id: None,

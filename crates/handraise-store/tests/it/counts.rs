@@ -237,6 +237,7 @@ async fn open(store: &Store, holder: &str, asked: &AnnouncedAsk, bounds: &Bounds
         instance: holder,
         kind: handraise_api::words::HolderKind::Agent,
         holder_token: "laptop",
+        holder_owner: None,
         ask: asked,
         digest: &digest,
     };

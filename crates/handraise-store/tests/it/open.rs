@@ -128,7 +128,7 @@ async fn announce_large(store: &Store, count: usize) {
     for n in 0..count {
         ask.id = format!("large{n}");
         let (kind, holder_token) = (HolderKind::Agent, "laptop");
-        let new = Announcement { instance: "i", kind, holder_token, ask: &ask, digest: "d" };
+        let new = Announcement { instance: "i", kind, holder_token, holder_owner: None, ask: &ask, digest: "d" };
         store.announce(at(0), &new, &Bounds::NONE).await.unwrap();
     }
 }

@@ -5,7 +5,7 @@ use std::{sync::Arc, sync::OnceLock};
 use handraise_api::{
     ask::{Answer, AskContent, Choice, Constraints, Question},
     frame::AnnouncedAsk,
-    words::{HolderKind, Kind, Mode, OnDeadline, Outcome, Provenance, Rail, Source, WireAction},
+    words::{HolderKind, Kind, Mode, OnDeadline, Outcome, Provenance, Rail, Source, Who, WireAction},
 };
 use handraise_core::Moment;
 use handraise_store::{Announced, Announcement, Bounds, Ending, Hello, NewSubmission, Now, Store};
@@ -35,6 +35,7 @@ pub(crate) fn at(seconds: i64) -> Now {
 
 pub(crate) fn content(session: Option<&str>, source: Source, message: &str) -> AskContent {
     AskContent {
+        who: Who::Operator,
         source,
         mode: Mode::Form,
         session_id: session.map(Into::into),
@@ -80,7 +81,7 @@ pub(crate) fn ask(id: &str, deadline_ms: Option<u64>) -> AnnouncedAsk {
 pub(crate) async fn announce(store: &Store, now: Now, instance: &str, ask: &AnnouncedAsk) -> Announced {
     let digest = ask.content.digest();
     let new =
-        Announcement { instance, kind: HolderKind::Agent, holder_token: "laptop", ask, digest: &digest };
+        Announcement { instance, kind: HolderKind::Agent, holder_token: "laptop", holder_owner: None, ask, digest: &digest };
     store.announce(now, &new, &Bounds::NONE).await.unwrap()
 }
 

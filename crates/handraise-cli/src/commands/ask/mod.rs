@@ -53,6 +53,9 @@ pub(crate) struct Arguments {
     /// Exit with 0 for this answer alone, and with 6 for another one
     #[arg(long, value_name = "VALUE")]
     expect: Option<String>,
+    /// Whose answer counts: operator (every operator's), caller, or not-the-caller, by the owners of both tokens
+    #[arg(long, value_name = "WHO")]
+    pub(crate) who: Option<String>,
     /// Print {outcome, provenance, content: {"answer": …}}, however it ends
     #[arg(long)]
     json: bool,
@@ -84,7 +87,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Exit {
     };
     crate::block_on(async {
         let abandoned = Abandoned::watch()?;
-        let settings = holding::settings(HolderKind::Ask, inbox, token);
+        let settings = holding::settings(holding::who(context), HolderKind::Ask, inbox, token);
         let holder = tokio::select! {
             holder = Holder::connect(settings) => holder?,
             () = abandoned.happens() => return Ok(ExitCode::from(status::CANCEL)),

@@ -4,7 +4,7 @@ use handraise_api::{
     Timestamp,
     ask::{Ask, AskContent, Choice, Constraints, Implementation, Origin, Question, Settlement},
     words::{
-        AskState, Companion, HolderKind, Kind, Mode, OnDeadline, Outcome, Provenance, Rail, Source,
+        AskState, Companion, HolderKind, Kind, Mode, OnDeadline, Outcome, Provenance, Rail, Source, Who,
         WireAction,
     },
 };
@@ -47,6 +47,7 @@ pub(super) fn ask() -> Ask {
         ..question("db", Kind::Single, &[])
     };
     let content = AskContent {
+        who: Who::Operator,
         source: Source::Elicitation,
         mode: Mode::Form,
         session_id: None,
@@ -86,6 +87,7 @@ fn with_content(content: AskContent) -> Ask {
         origin: Origin {
             holder: HolderKind::Agent,
             holder_token: "laptop".into(),
+            owner: None,
             client: Some(Implementation { name: "codex-acp".into(), version: None }),
             server: None,
         },

@@ -41,6 +41,7 @@ fn text(ask: &Ask, now: Timestamp) -> String {
         if !ask.holder_connected {
             lines.push("Not connected: an answer cannot reach it now.".to_owned());
         }
+        lines.extend(words::whose(ask));
     }
     lines.push(String::new());
     lines.extend(all_lines(&ask.content.message, ""));

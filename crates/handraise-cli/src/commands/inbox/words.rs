@@ -5,7 +5,7 @@
 use handraise_api::{
     Timestamp,
     ask::{Answer, Ask, Choice, Origin, Question, Settlement},
-    words::{Companion, HolderKind, Kind, OnDeadline, Outcome, Provenance, Source},
+    words::{Companion, HolderKind, Kind, OnDeadline, Outcome, Provenance, Source, Who},
 };
 use handraise_transport::escape;
 use jiff::tz::TimeZone;
@@ -55,6 +55,18 @@ pub(crate) fn about(ask: &Ask) -> &'static str {
             "asks you to open a page"
         }
         Source::Elicitation | Source::Tool | Source::Script => "asks",
+    }
+}
+
+/// Whose answers count, where not everybody's do (S16).
+pub(crate) fn whose(ask: &Ask) -> Option<String> {
+    let owner = ask.origin.owner.as_deref().map_or_else(|| "nobody known".to_owned(), name);
+    match ask.content.who {
+        Who::Operator => None,
+        Who::Caller => Some(format!("Only {owner} may answer this, with a token made with --owner.")),
+        Who::NotTheCaller => {
+            Some(format!("Anybody but {owner} may answer this, with a token made with --owner."))
+        }
     }
 }
 
@@ -258,6 +270,7 @@ mod tests {
         let origin = Origin {
             holder: HolderKind::Agent,
             holder_token: "laptop".into(),
+            owner: None,
             client: Some(Implementation { name: "codex\u{202e}-acp".into(), version: Some("1.2".into()) }),
             server: Some("files".into()),
         };

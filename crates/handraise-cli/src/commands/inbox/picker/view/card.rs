@@ -87,6 +87,9 @@ fn card_head(card: &Card, now: &ZonedDateTime, columns: usize) -> Vec<Line> {
                     "Not connected: an answer cannot reach it now. The ask is still open.",
                 ));
             }
+            if let Some(whose) = words::whose(ask) {
+                lines.extend(wrap(Style::Warn, "", &whose, columns));
+            }
         }
     }
     lines.push(Line::default());
