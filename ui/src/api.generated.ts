@@ -80,6 +80,8 @@ export interface AskContent {
   url: string | null;
   confirm: Confirm | null;
   on_deadline: OnDeadline | null;
+  /** Whose answer counts (S16); every operator's where nothing is said. */
+  who?: Who;
   /** Whether free text may stand beside a selection (F6). */
   allows_text_with_selection: boolean;
   /** Whether questions may be left unanswered (F6). */
@@ -116,6 +118,35 @@ export interface AskList {
 
 /** Where an ask is in its life, as the inbox knows it. */
 export type AskState = "open" | "sent" | "settled";
+
+/** One refusal. */
+export interface AuditEntry {
+  /** Rises with time; some numbers may be missing. */
+  id: number;
+  /** When. */
+  at: string;
+  /**
+   * What, as `handraise_refused_total` counts it: `not_owner`, `content_changed`, `stale_epoch`, `stray_responses`,
+   * `answerers`.
+   */
+  what: string;
+  /** The id of the token that it came with. */
+  token: string;
+  /** That token's name, also when it has been revoked since. */
+  token_name: string;
+  /** The holder that said it, where one did. */
+  instance: string | null;
+  /** The id of what it was about, where it named anything; by the word of whoever was refused. */
+  about: string | null;
+}
+
+/** `GET /audit`. */
+export interface AuditList {
+  /** The latest first. */
+  entries: AuditEntry[];
+  /** Pass as `before` for earlier ones; `null` where there are none. */
+  next_before: number | null;
+}
 
 /** Who a transcript entry is from. */
 export type Author = "agent" | "operator" | "system";
@@ -192,7 +223,7 @@ export interface CreateToken {
   scope: Scope;
   /** What it is called; the scope's name otherwise. */
   name?: string | null;
-  /** The person whose holder it is. */
+  /** The person whose it is: theirs are the asks of its holders, and its answers (S16). */
   owner?: string | null;
   /** When it ends by itself. */
   expires?: string | null;
@@ -283,6 +314,8 @@ export interface LoginResponse {
   scope: Scope;
   /** What the operator is called. */
   name: string;
+  /** The person that the operator is, where the token with which they signed in says so (S16). */
+  owner?: string;
 }
 
 /** One entry of a transcript. */
@@ -340,6 +373,8 @@ export interface Origin {
   holder: HolderKind;
   /** The name of the token it came with: proven. */
   holder_token: string;
+  /** The person whose token that is, where it says so. */
+  owner?: string;
   client: Implementation | null;
   /** The server behind the question, by its own word. */
   server: string | null;
@@ -499,7 +534,7 @@ export interface Token {
   name: string;
   /** What it may do. */
   scope: Scope;
-  /** The person whose holder it is (S16). */
+  /** The person whose it is (S16). */
   owner: string | null;
   /** When it was made. */
   created_at: string;
@@ -514,5 +549,11 @@ export interface TokenList {
   /** Newest first. */
   tokens: Token[];
 }
+
+/**
+ * Whose answer counts (S16): compares the owner of the holder's token with the owner of the token that answers. Where
+ * either has none, nobody can be told apart, and no answer counts unless every operator's does.
+ */
+export type Who = "operator" | "caller" | "not-the-caller";
 
 export type WireAction = "accept" | "decline" | "cancel";

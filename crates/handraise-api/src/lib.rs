@@ -6,6 +6,7 @@
 
 pub mod access;
 pub mod ask;
+pub mod audit;
 pub mod error;
 pub mod event;
 pub mod frame;

@@ -120,6 +120,7 @@ impl Who {
     }
 
     /// Whether it is everybody's, which is not said.
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
     pub(crate) fn is_everybody(&self) -> bool {
         *self == Self::Operator
     }

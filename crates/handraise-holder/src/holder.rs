@@ -132,7 +132,13 @@ impl Holder {
             tokio::spawn(keep_connected(Arc::clone(&shared), dialer, socket, timing)).abort_handle(),
             tokio::spawn(keep_time(Arc::clone(&shared))).abort_handle(),
         ];
-        Ok(Self(Arc::new(Inner { shared, tasks: tasks.into(), is_detached: false, who, close: timing.close })))
+        Ok(Self(Arc::new(Inner {
+            shared,
+            tasks: tasks.into(),
+            is_detached: false,
+            who,
+            close: timing.close,
+        })))
     }
 
     /// A holder without an inbox: every [`open`](Self::open) is refused with [`Refused::NoInbox`], everything else

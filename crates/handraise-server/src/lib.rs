@@ -7,6 +7,7 @@
 mod access;
 mod agents;
 mod answering;
+mod audit;
 mod door;
 mod error;
 mod events;
@@ -75,7 +76,8 @@ pub async fn serve(
     let data_dir = settings.data_dir.clone();
     handraise_store::prepare(&data_dir)?;
     let lock = local::lock(&data_dir)?;
-    let (store, run) = Store::open_with(&data_dir, &boot(), now(&settings.clock), settings.caps.cache_bytes).await?;
+    let (store, run) =
+        Store::open_with(&data_dir, &boot(), now(&settings.clock), settings.caps.cache_bytes).await?;
     let access =
         Access::load(store.clone(), Arc::clone(&settings.clock), settings.timing.page_session).await?;
     let flags = RuntimeFlags::new(settings.flags, store.flags().await?);

@@ -51,7 +51,19 @@ impl Refused {
         Self::StrayResponses,
     ];
 
-    const fn word(self) -> &'static str {
+    /// What it is in words, where [`audit`](crate::audit) says it.
+    pub(crate) const fn words(self) -> &'static str {
+        match self {
+            Self::NotOwner => "a holder spoke of something that is another's",
+            Self::ContentChanged => "an open ask was announced with other content",
+            Self::StaleEpoch => "an earlier connection of a holder still speaks; it is closed",
+            Self::StrayResponses => "a holder answers what it was not asked",
+            Self::Answerers => "somebody answered whose answer does not count",
+            _ => self.word(),
+        }
+    }
+
+    pub(crate) const fn word(self) -> &'static str {
         match self {
             Self::Connections => "connections",
             Self::Strangers => "strangers",

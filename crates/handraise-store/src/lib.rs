@@ -15,6 +15,7 @@
 
 mod access;
 mod asks;
+mod audit;
 mod connections;
 mod detail;
 mod error;
@@ -36,6 +37,7 @@ use jiff::Timestamp;
 
 pub use access::{NewToken, StoredToken};
 pub use asks::{Announced, Announcement};
+pub use audit::Refusal;
 pub use connections::{Hello, Instance};
 pub use error::{Fault, StoreError};
 pub use holdings::{Bounds, Full};

@@ -2,7 +2,7 @@
 
 use jiff::SignedDuration;
 
-use crate::{Now, Store, StoreError, on};
+use crate::{Now, Store, StoreError, audit, on};
 
 /// How long things are kept after they ended (inbox.md, "Rows": 90, 30 and 90 days).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,6 +13,8 @@ pub struct Retention {
     pub transcripts: SignedDuration,
     /// Instances of holders that never came back.
     pub instances: SignedDuration,
+    /// What was refused because of who said it.
+    pub audit: SignedDuration,
 }
 
 impl Default for Retention {
@@ -21,6 +23,7 @@ impl Default for Retention {
             asks: SignedDuration::from_hours(90 * 24),
             transcripts: SignedDuration::from_hours(30 * 24),
             instances: SignedDuration::from_hours(7 * 24),
+            audit: SignedDuration::from_hours(90 * 24),
         }
     }
 }
@@ -89,6 +92,7 @@ impl Store {
             (OLD_ASKS, cutoff(keep.asks)),
             (OLD_TRANSCRIPTS, cutoff(keep.transcripts)),
             (OLD_INSTANCES, cutoff(keep.instances)),
+            (audit::OLD, cutoff(keep.audit)),
         ];
         on!(self, db => {
             let mut more = false;

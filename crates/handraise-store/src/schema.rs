@@ -5,7 +5,7 @@ use sqlx::{
     migrate::{Migration, MigrationType, Migrator},
 };
 
-use crate::{holdings, outbox};
+use crate::{audit, holdings, outbox};
 
 /// `(version, what it does, statements)`.
 const STEPS: &[(i64, &str, &str)] = &[
@@ -14,6 +14,7 @@ const STEPS: &[(i64, &str, &str)] = &[
     (3, "notifications by trigger", outbox::STEP),
     (4, "what goes on in the background", BACKGROUND),
     (5, "whose asks are whose", OWNERS),
+    (6, "what was refused because of who said it", audit::STEP),
 ];
 
 /// The latest version.

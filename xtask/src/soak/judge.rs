@@ -375,7 +375,10 @@ mod tests {
         assert_eq!(and(|e| e.asked[0].deliveries.clear()), "");
         assert!(and(|e| e.stored[0].state = "open".to_owned()).contains("has not ended"));
         assert!(and(|e| e.asked[0].is_broken_off = false).contains("has not ended"));
-        assert!(and(|e| e.stored[0].is_held = true).contains("has not ended"), "a holder that is there is asked");
+        assert!(
+            and(|e| e.stored[0].is_held = true).contains("has not ended"),
+            "a holder that is there is asked"
+        );
         assert!(and(|e| e.submissions[0].told = Told::NotDelivered).contains("no operator waits"));
         assert!(and(|e| e.submissions[1].told = Told::Won).contains("was told Won"));
         let other = and(|e| e.asked[0].deliveries = vec![Delivery::Accept("two".to_owned())]);

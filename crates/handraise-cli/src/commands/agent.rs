@@ -77,7 +77,10 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Exit {
         let shutdown = signals::shutdown()?;
         // Only once the inbox answers is anything started.
         let holder = if let Some((inbox, token)) = inbox {
-            Some(Holder::connect(holding::settings(holding::who(context), HolderKind::Agent, inbox, token)).await?)
+            Some(
+                Holder::connect(holding::settings(holding::who(context), HolderKind::Agent, inbox, token))
+                    .await?,
+            )
         } else {
             tracing::warn!("no inbox: every question of the agent is declined, every permission rejected");
             None

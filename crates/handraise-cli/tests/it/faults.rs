@@ -4,7 +4,7 @@ use std::{process::Stdio, time::Duration};
 
 use serde_json::{Value, json};
 
-use crate::support::{Agent, Ending, Home, Up, alive, binary, call, kill, pick, tree, wait_for, wait_within};
+use crate::support::{Agent, Ending, Home, Up, alive, binary, call, kill, pick, terminate, tree, wait_for, wait_within};
 
 /// Nothing may be left after this (quality.md, "Reliability").
 const GONE: Duration = Duration::from_secs(2);
@@ -175,6 +175,8 @@ fn what_was_settled_is_still_settled_after_the_inbox_was_killed() {
     let ask = up.wait_for_ask();
     assert_eq!(up.answer(&ask, &pick("question_0", &["Postgres"])).status, 200);
     kill(up.child.id());
+    // Whether its receipt came in time or not, it does not wait for the inbox then.
+    terminate(agent.child.id());
     agent.wait();
     drop(up);
     let up = Up::start(&home);

@@ -45,7 +45,10 @@ fn s16_a_script_is_answered_by_somebody_else_than_its_owner() {
     let (adas, bobs) = (token(&home, "operator", "ada"), token(&home, "operator", "bob"));
     let mut script = home.handraise(&["ask", "Deploy?", "--choice", "yes", "--choice", "no"]);
     // As the settings say.
-    script.envs([("HANDRAISE_TOKEN", token(&home, "holder", "ada")), ("HANDRAISE_WHO", "not-the-caller".into())]);
+    script.envs([
+        ("HANDRAISE_TOKEN", token(&home, "holder", "ada")),
+        ("HANDRAISE_WHO", "not-the-caller".into()),
+    ]);
     let mut script = script.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let printed = Collected::from(script.stdout.take().unwrap());
     let ask = up.wait_for_ask();

@@ -459,7 +459,9 @@ impl Engine {
 
     /// Whether an answer was delivered of which the inbox does not know that it counts.
     pub fn owes_a_receipt(&self) -> bool {
-        self.ledger.unacknowledged().any(|ask| self.ended(ask).is_some_and(|ended| ended.submission.is_some()))
+        self.ledger
+            .unacknowledged()
+            .any(|ask| self.ended(ask).is_some_and(|ended| ended.submission.is_some()))
     }
 
     /// How many asks are open.

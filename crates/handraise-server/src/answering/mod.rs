@@ -54,7 +54,7 @@ pub(crate) async fn answer(
         let facts = Arc::new(Facts::of(&ask.content, &instance, ask.origin.owner.as_deref()));
         (facts, app.hub.connection(&instance), ask.settlement)
     };
-    may_answer(&app, &caller, &id, &facts)?;
+    may_answer(&app, &caller, &id, &facts).await?;
     let new = submission(&app, &caller, &id, &facts, &request).await?;
     let frame = Forwarded::new(facts.source, &new, request)?;
     let Some(connection) = connection else {
@@ -103,7 +103,7 @@ pub(crate) async fn answer_batch(
             return Err(Failure::bad_request("a batch takes asks of one holder"));
         }
         let facts = Facts::of(&ask.content, &instance, ask.origin.owner.as_deref());
-        may_answer(&app, &caller, &id, &facts)?;
+        may_answer(&app, &caller, &id, &facts).await?;
         let new = submission(&app, &caller, &id, &facts, &request).await?;
         if caller.grant.token.page_session && new.provenance != Provenance::Human {
             return Err(Failure::invalid_one("", "painted", "every row of a batch must have been on screen"));
@@ -134,14 +134,13 @@ fn unknown(id: &str) -> Failure {
 }
 
 /// Whether this caller's answer may count (S16). Nothing of one that may not is kept or forwarded.
-fn may_answer(app: &Inbox, caller: &Caller, ask: &str, facts: &Facts) -> Result<(), Failure> {
+async fn may_answer(app: &Inbox, caller: &Caller, ask: &str, facts: &Facts) -> Result<(), Failure> {
     let own = caller.grant.token.owner.as_deref();
     let whose = facts.owner.as_deref();
     if facts.who.allows(whose, own) {
         return Ok(());
     }
-    app.metrics.refused(Refused::Answerers);
-    tracing::warn!(ask.id = ask, by = caller.name(), who = facts.who.as_str(), "an answer may not count");
+    app.audit(Refused::Answerers, &caller.grant, None, Some(ask)).await;
     let whose = whose.unwrap_or("nobody known");
     let rule = match facts.who {
         Who::Operator | Who::Caller => format!("only {whose} may answer this"),

@@ -183,12 +183,7 @@ async fn greet(
         let proof = hex(&hash(hello.resume_secret.as_deref().unwrap_or_default()));
         let proven = bool::from(proof.as_bytes().ct_eq(known.resume_hash.as_bytes()));
         if !proven || known.token != grant.token.id {
-            app.metrics.refused(Refused::NotOwner);
-            tracing::warn!(
-                holder.instance = known.id,
-                holder.token = grant.token.name,
-                "a holder claims an instance that is not its own"
-            );
+            app.audit(Refused::NotOwner, grant, Some(&known.id), None).await;
             let message = "this instance belongs to another holder, or its secret is wrong";
             return Err(End::Refused(refusal(ErrorCode::NotOwner, message)));
         }

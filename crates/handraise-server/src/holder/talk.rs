@@ -106,8 +106,7 @@ impl<'a> Talk<'a> {
         if frame.kind == FrameKind::Response {
             let Frame { id, payload, error, .. } = frame;
             if !self.connection.answered(id.as_deref().unwrap_or_default(), Reply { payload, error }) {
-                self.app.metrics.refused(Refused::StrayResponses);
-                self.audit("a holder answers what it was not asked");
+                self.audit(Refused::StrayResponses, None).await;
             }
             return Ok(());
         }
@@ -115,8 +114,7 @@ impl<'a> Talk<'a> {
         let slot = self.slot;
         let order = slot.order.lock().await;
         if !slot.is_current(self.connection) {
-            self.app.metrics.refused(Refused::StaleEpoch);
-            self.audit("an earlier connection of a holder still speaks; it is closed");
+            self.audit(Refused::StaleEpoch, None).await;
             return Err(End::Closed);
         }
         let outcome = match frame.action.as_str() {
@@ -230,8 +228,9 @@ impl<'a> Talk<'a> {
         }
         self.check_size(ask)?;
         if ask.content.who != Who::Operator && connection.grant.token.owner.is_none() {
-            app.metrics.refused(Refused::Answerers);
-            let message = "nobody could answer this: it says whose answer counts, and the holder's token has no owner";
+            self.audit(Refused::Answerers, Some(&ask.id)).await;
+            let message =
+                "nobody could answer this: it says whose answer counts, and the holder's token has no owner";
             return Err(refusal(ErrorCode::BadRequest, message).into());
         }
         let mut shortened = ask.clone();
@@ -290,17 +289,12 @@ impl<'a> Talk<'a> {
                 Err(Said::Ended(error, Ended { ended }))
             }
             Announced::ContentChanged(ask) => {
-                app.metrics.refused(Refused::ContentChanged);
-                tracing::warn!(
-                    ask.id = ask.id,
-                    holder.instance = connection.instance,
-                    "an open ask was announced with other content"
-                );
+                self.audit(Refused::ContentChanged, Some(&ask.id)).await;
                 app.tell_settled(&app.shown(*ask, &connection.instance));
                 let message = "this ask was open with other content; it is withdrawn";
                 Err(refusal(ErrorCode::ContentChanged, message).into())
             }
-            Announced::NotOwner => Err(self.not_owner(&ask.id)),
+            Announced::NotOwner => Err(self.not_owner(&ask.id).await),
             Announced::Full(full) => Err(self.full(full)),
         }
     }
@@ -368,26 +362,16 @@ impl<'a> Talk<'a> {
         refusal(ErrorCode::LimitExceeded, message).into()
     }
 
-    fn not_owner(&self, what: &str) -> Said {
+    async fn not_owner(&self, what: &str) -> Said {
         let what: String = what.chars().take(LONGEST_ID).collect();
-        self.app.metrics.refused(Refused::NotOwner);
-        tracing::warn!(
-            about = what,
-            holder.instance = self.connection.instance,
-            holder.token = self.connection.grant.token.name,
-            "a holder spoke of something that is another's"
-        );
+        self.audit(Refused::NotOwner, Some(&what)).await;
         refusal(ErrorCode::NotOwner, format!("{what} belongs to another holder")).into()
     }
 
     /// Leaves a trace of what a holder may not say (S9).
-    fn audit(&self, what: &'static str) {
-        tracing::warn!(
-            holder.instance = self.connection.instance,
-            holder.token = self.connection.grant.token.name,
-            holder.epoch = self.connection.epoch,
-            "{what}"
-        );
+    async fn audit(&self, what: Refused, about: Option<&str>) {
+        let connection = self.connection;
+        self.app.audit(what, &connection.grant, Some(&connection.instance), about).await;
     }
 
     async fn settled(&mut self, frame: &Frame) -> Result<(), Said> {
@@ -409,7 +393,7 @@ impl<'a> Talk<'a> {
         match answering::settle_by_holder(self.app, &self.connection.instance, ended).await? {
             // An ask that the inbox never heard of ended before it could be announced: there is nothing to show.
             Settled::Now(_) | Settled::Already(_) | Settled::Unknown => Ok(()),
-            Settled::NotOwner => Err(self.not_owner(&ended.pending_id)),
+            Settled::NotOwner => Err(self.not_owner(&ended.pending_id).await),
         }
     }
 
@@ -427,7 +411,7 @@ impl<'a> Talk<'a> {
         let bounds = app.settings.bounds();
         match app.store.update_session(app.now(), &connection.instance, name, &said, &bounds).await? {
             Claim::Ours => {}
-            Claim::NotOwner => return Err(self.not_owner(&said.session_id)),
+            Claim::NotOwner => return Err(self.not_owner(&said.session_id).await),
             Claim::Full => return Err(self.full(Full::TokenSessions)),
         }
         app.tell_session(Some(&said.session_id));
@@ -447,7 +431,7 @@ impl<'a> Talk<'a> {
         let SessionMessage { message } = payload(frame)?;
         match self.app.append(&self.connection.instance, &message).await? {
             Appended::New(_) | Appended::Known => Ok(()),
-            Appended::NotOwner => Err(self.not_owner(&message.session_id)),
+            Appended::NotOwner => Err(self.not_owner(&message.session_id).await),
             Appended::Full => Err(self.full(Full::TokenBytes)),
         }
     }

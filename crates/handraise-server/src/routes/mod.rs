@@ -5,6 +5,7 @@ mod answer;
 mod answer_batch;
 mod ask;
 mod asks;
+mod audit;
 mod events;
 mod flags;
 mod health;
@@ -53,6 +54,7 @@ pub(crate) fn router(app: App, walls: Walls) -> Router {
         .route("/sessions/{id}/prompt", post(session::prompt))
         .route("/sessions/{id}/cancel", post(session::cancel))
         .route("/agents", get(agents::list))
+        .route("/audit", get(audit::list))
         .route("/flags", get(flags::list))
         .route("/flags/{name}", put(flags::set))
         .route("/tokens", get(tokens::list).post(tokens::create))

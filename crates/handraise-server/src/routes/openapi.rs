@@ -8,7 +8,7 @@ use utoipa::{
 };
 
 use super::{
-    agents, answer, answer_batch, ask, asks, events, flags, holder, holder_proof, login, seen,
+    agents, answer, answer_batch, ask, asks, audit, events, flags, holder, holder_proof, login, seen,
     session as session_routes, session_start, sessions, tokens,
 };
 
@@ -29,6 +29,7 @@ use super::{
         session_routes::prompt,
         session_routes::cancel,
         agents::list,
+        audit::list,
         flags::list,
         flags::set,
         tokens::list,

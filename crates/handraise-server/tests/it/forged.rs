@@ -181,6 +181,18 @@ async fn s9_twelve_kinds_of_forged_frames_change_nothing_and_are_audited() {
         kinds += 1;
     }
     assert_eq!(kinds, 12);
+    // Each is a row, with who said it about what, also for those who have not read the log.
+    let audit = scene.rig.get("/audit?limit=500").await.json();
+    let rows: Vec<&Value> = audit["entries"].as_array().unwrap().iter().rev().collect();
+    let whats: Vec<&str> = rows.iter().map(|row| row["what"].as_str().unwrap()).collect();
+    assert_eq!(whats, [&[not_owner; 10][..], &["stray_responses"; 2]].concat());
+    for row in &rows {
+        assert_eq!((&row["token_name"], &row["instance"]), (&json!("local"), &json!(forger.instance)));
+    }
+    let abouts: Vec<&Value> = rows.iter().map(|row| &row["about"]).collect();
+    let (open, one) = (&json!("open"), &json!("one"));
+    assert_eq!(abouts[..4], [open, open, &json!("forged"), open]);
+    assert_eq!(abouts[8..], [one, one, &Value::Null, &Value::Null]);
     drop(forger);
 
     // The victim was not disturbed: what it says still counts.
@@ -209,7 +221,14 @@ async fn s9_an_instance_that_is_claimed_by_another_is_audited() {
         assert!(scene.audited(&refused).await.contains(&"not_owner".to_owned()));
         assert!(scene.warnings() > warnings);
         assert_eq!(scene.shown().await, before);
+        let row = scene.rig.get("/audit?limit=1").await.json()["entries"][0].clone();
+        assert_eq!((&row["what"], &row["instance"]), (&json!("not_owner"), &json!(instance)));
     }
+    let audit = scene.rig.get("/audit?limit=1").await.json();
+    let earlier = scene.rig.get(&format!("/audit?before={}", audit["next_before"])).await.json();
+    let names = [&audit, &earlier].map(|page| page["entries"][0]["token_name"].clone());
+    assert_eq!(names, ["other", "local"]);
+    assert_eq!(earlier["next_before"], Value::Null);
 }
 
 #[tokio::test]

@@ -65,6 +65,10 @@ async fn s16_only_the_owner_answers_where_the_ask_says_so() {
     holder.opens(&ask("later")).await;
     assert!(holder.is_quiet(), "nothing of them was forwarded");
     assert_eq!(kinds_of_events(&rig, "a").await, ["opened"], "or kept");
+    let audit = rig.get("/audit").await.json();
+    let rows: Vec<(&Value, &Value)> =
+        audit["entries"].as_array().unwrap().iter().map(|row| (&row["what"], &row["about"])).collect();
+    assert_eq!(rows, [(&json!("answerers"), &json!("a")); 3]);
     let metrics = rig.get("/!/metrics").await.bytes;
     let metrics = String::from_utf8_lossy(&metrics);
     assert!(metrics.contains("handraise_refused_total{what=\"answerers\"} 3\n"), "{metrics}");

@@ -162,8 +162,12 @@ async fn run(steps: Vec<Step>) {
             Step::Lose { holder: h } => store.lose_instance(now, &holder(h), 1).await.unwrap(),
             Step::Prune { asks, transcripts, instances } => {
                 let age = |gone| SignedDuration::from_secs(if gone { 0 } else { 1_000_000 });
-                let keep =
-                    Retention { asks: age(asks), transcripts: age(transcripts), instances: age(instances) };
+                let keep = Retention {
+                    asks: age(asks),
+                    transcripts: age(transcripts),
+                    instances: age(instances),
+                    ..Retention::default()
+                };
                 store.prune(at(i64::try_from(n).unwrap() + 2), keep).await.unwrap();
             }
             Step::Restart => {
@@ -212,7 +216,8 @@ async fn rows_of_before_the_counts_are_counted_when_the_database_is_opened() {
         "DROP TABLE holdings; ALTER TABLE instances DROP COLUMN open_asks; \
          ALTER TABLE instances DROP COLUMN open_bytes; ALTER TABLE sessions DROP COLUMN waiting; \
          ALTER TABLE sessions DROP COLUMN token; ALTER TABLE asks DROP COLUMN token; \
-         ALTER TABLE sessions DROP COLUMN background; \
+         ALTER TABLE sessions DROP COLUMN background; ALTER TABLE asks DROP COLUMN holder_owner; \
+         DROP TABLE audit; \
          DELETE FROM _sqlx_migrations WHERE version > 1; DELETE FROM outbox; ",
     );
     for trigger in &triggers {
@@ -290,7 +295,8 @@ async fn s37_every_bound_of_a_holder_is_named_and_gives_way_again() {
         let one_more = asked("b", session.map(|_| "s1"), "Pick");
         assert_eq!(open(store, "h1", &one_more, &bounds).await, Some(full), "ended asks count too");
         let gone = SignedDuration::ZERO;
-        store.prune(at(3), Retention { asks: gone, transcripts: gone, instances: gone }).await.unwrap();
+        let keep = Retention { asks: gone, transcripts: gone, instances: gone, ..Retention::default() };
+        store.prune(at(3), keep).await.unwrap();
         assert_eq!(open(store, "h1", &one_more, &bounds).await, None, "{full:?} after forgetting");
     }
 }

@@ -8,7 +8,7 @@ use handraise_api::{
     words::{AskState, Outcome, Provenance, Source},
 };
 use handraise_store::{
-    Announced, Appended, Bounds, Claim, Ending, Filter, Hello, NewSubmission, NewToken, NoticeKind,
+    Announced, Appended, Bounds, Claim, Ending, Filter, Hello, NewSubmission, NewToken, NoticeKind, Refusal,
     Retention, Settled, Verdict,
 };
 use jiff::{SignedDuration, Timestamp};
@@ -405,6 +405,7 @@ async fn age_prunes_settled_asks_and_idle_transcripts_and_nothing_else() {
         asks: SignedDuration::from_secs(1_000),
         transcripts: SignedDuration::from_secs(1_000),
         instances: SignedDuration::from_secs(1_000),
+        ..Retention::default()
     };
     assert!(!store.prune(at(5_500), keep).await.unwrap());
     assert_eq!(store.ask("old").await.unwrap(), None);
@@ -455,4 +456,31 @@ async fn a_flag_is_set_and_taken_back() {
     assert_eq!(store.flags().await.unwrap().get("elicitation"), Some(&true));
     store.set_flag("elicitation", None).await.unwrap();
     assert!(store.flags().await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn s9_what_was_refused_is_kept_and_a_flood_of_one_token_buries_nobody_elses() {
+    let Rig { store, dir: _dir, .. } = rig().await;
+    let refusal = |token: &'static str| Refusal {
+        what: "not_owner",
+        token,
+        token_name: "laptop",
+        instance: Some("i"),
+        about: Some("a"),
+    };
+    store.refused(at(0), &refusal("quiet")).await.unwrap();
+    for second in 1..=1_200 {
+        store.refused(at(second), &refusal("loud")).await.unwrap();
+    }
+    let all = store.refusals(None, 5_000).await.unwrap();
+    assert_eq!(all.len(), 1_001);
+    let (first, last) = (all.first().unwrap(), all.last().unwrap());
+    assert_eq!((first.token.as_str(), first.at), ("loud", at(1_200).wall));
+    assert_eq!((last.token.as_str(), last.about.as_deref(), last.id), ("quiet", Some("a"), 1));
+    let page = store.refusals(Some(first.id), 2).await.unwrap();
+    assert_eq!(page.iter().map(|entry| entry.at).collect::<Vec<_>>(), [at(1_199).wall, at(1_198).wall]);
+    // By age they go like everything else.
+    let keep = Retention { audit: SignedDuration::from_secs(100), ..Retention::default() };
+    while store.prune(at(1_200), keep).await.unwrap() {}
+    assert_eq!(store.refusals(None, 5_000).await.unwrap().len(), 101);
 }

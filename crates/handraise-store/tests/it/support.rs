@@ -80,8 +80,14 @@ pub(crate) fn ask(id: &str, deadline_ms: Option<u64>) -> AnnouncedAsk {
 
 pub(crate) async fn announce(store: &Store, now: Now, instance: &str, ask: &AnnouncedAsk) -> Announced {
     let digest = ask.content.digest();
-    let new =
-        Announcement { instance, kind: HolderKind::Agent, holder_token: "laptop", holder_owner: None, ask, digest: &digest };
+    let new = Announcement {
+        instance,
+        kind: HolderKind::Agent,
+        holder_token: "laptop",
+        holder_owner: None,
+        ask,
+        digest: &digest,
+    };
     store.announce(now, &new, &Bounds::NONE).await.unwrap()
 }
 

@@ -6,7 +6,6 @@ use std::{
     io::{self, IsTerminal as _},
     path::PathBuf,
     process::ExitCode,
-    time::Duration,
 };
 
 use anyhow::{Context as _, bail};
@@ -301,7 +300,7 @@ async fn reader_gone() {
 
 #[cfg(test)]
 mod tests {
-    use std::future::pending;
+    use std::{future::pending, time::Duration};
 
     use tokio::time::{Instant, sleep};
 
