@@ -173,7 +173,7 @@ export const noticeFailed = (status: number, message: string) => ({
     status === 0
       ? "The inbox cannot be reached. The ask is still open; your draft is kept."
       : status === 403
-        ? `Your sign-in may read here, not answer this${message === "" ? "" : `: ${message}`}.`
+        ? "Your sign-in may read here, not answer."
         : status === 429
           ? "Too many answers at once. Wait a moment, then submit again."
           : `The inbox said: ${message === "" ? `status ${status}` : message}`,
@@ -182,11 +182,8 @@ export const noticeParked = (time: string) => ({
   title: "The call ended without an answer",
   text: `Answer within ${time}: the next identical call uses it once, unasked.`,
 });
-export const noticeOthers = (onlyTheirs: boolean, whose: string, you: string | null) => ({
-  title: onlyTheirs ? `Only ${whose} may answer this` : `Anybody but ${whose} may answer this`,
-  text: you === null ? "Your sign-in does not say who you are. Sign in with a token that has an owner." : `You are signed in as ${you}.`,
-});
 export const noticeReadonly = { title: "You may read here, not answer", text: "Your sign-in has the scope viewer. An operator can answer." };
+export const noticeTheirs = (only: boolean, whose: string) => ({ ...noticeReadonly, text: `${only ? "Only" : "All but"} ${whose} can answer.` });
 
 export const questionRequired = "needed";
 export const questionOwnWords = (title: string) => `${title}, in your own words`;
@@ -339,11 +336,11 @@ export const image = "image: ";
 export const settingsTitle = "Settings";
 export const settingsFlags = "Flags";
 export const settingsAccess = "Access tokens";
-export const settingsAdminOnly = "Settings need a sign-in with the scope admin. Yours has another one.";
+export const settingsAdminOnly = "Settings need a sign-in with the scope admin.";
 export const settingsLoading = "Loading…";
 export const settingsFailed = (message: string) => `This could not be loaded or saved. ${message}`;
-export const settingsSaved = (time: string) => `Saved ${time}. Order: your setting, then the environment, then the file, then the default.`;
 export const settingsOrder = "Order: your setting, then the environment, then the file, then the default.";
+export const settingsSaved = (time: string) => `Saved ${time}. ${settingsOrder}`;
 export const settingsTakeBack = "Take my setting back";
 export const settingsSource = { default: "default", file: "set by the file", environment: "set by the environment", setting: "set in the inbox" } satisfies Record<Flag["source"], string>;
 export const settingsKnown = {
@@ -374,9 +371,9 @@ export const accessScopes = {
   holder: "holder: only asks",
 } satisfies Record<Scope, string>;
 export const accessName = "Name";
-export const accessOwner = (ofHolder: boolean) => (ofHolder ? "Owner: whose agents these are (optional)" : "Owner: who answers with it (optional)");
+export const accessOwner = "Owner";
 export const accessMake = "Create";
-export const accessShownOnce = "Shown this once. It is kept only as a hash.";
+export const accessShownOnce = "Shown this once.";
 export const accessCopy = "Copy";
 export const accessDone = "I have it";
 export const accessList = "Tokens";
@@ -432,7 +429,7 @@ function constraintHint(question: Question): string {
   }
   const parts: string[] = [];
   if (format === "email") parts.push("An e-mail address");
-  else if (format === "uri") parts.push("A web address, with its https://");
+  else if (format === "uri") parts.push("A web address with https://");
   if (minLength !== undefined && maxLength !== undefined) {
     parts.push(minLength === maxLength ? `exactly ${plural(minLength, "character")}` : `${minLength} to ${plural(maxLength, "character")}`);
   } else if (minLength !== undefined && minLength > 0) parts.push(`at least ${plural(minLength, "character")}`);

@@ -144,7 +144,7 @@ settings! {
     "The bearer token for `inbox`. There is no flag for it: arguments can be read by everybody on the machine."
 
     WHO = "who", Kind::Word(&["operator", "caller", "not-the-caller"]), Default::Value("operator"), flag "--who";
-    "Whose answers to the asks of `handraise agent` and `handraise ask` count: every operator's, only those of the owner of the holder's token, or only those of somebody else. Who an operator is says the owner of their token; where either token has none, no answer counts. For the agents that `handraise up` starts, what its config file or environment says holds."
+    "Whose answers to the asks of `handraise agent` and `handraise ask` count: every operator's, only those of the owner of the holder's token, or only those of somebody else. Who an operator is says the owner of their token; where either token has none, no answer counts, and an ask of a token without an owner is declined at once: also what the agents ask that `handraise up` starts itself."
 
     LOG = "log", Kind::Text, Default::Value("info"), flag "--log";
     "What is logged: a level, or directives such as `info,handraise_server=debug`. Logs go to stderr."

@@ -3,7 +3,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Answer, Ask } from "../api/types.ts";
 import { complete, counts, takesSelection, toAnswers } from "../model/answers.ts";
-import { phase } from "../model/phase.ts";
+import { isTheirs, phase } from "../model/phase.ts";
 import { clock } from "../model/time.ts";
 import { may } from "../state/access.ts";
 import { useCell } from "../state/cell.ts";
@@ -45,8 +45,8 @@ export function Card({ live, ask, boxed = false, focus = false, together = false
   useCell(submissions);
   const submission = submissionOf(ask.id);
   const online = link.is !== "lost";
-  const mayAnswer = may(live.login, "operator");
-  const now = phase(ask, submission, { me: live.login.name, mayAnswer, owner: live.login.owner, online });
+  const mayAnswer = may(live.login, "operator") && isTheirs(ask, live.login.owner);
+  const now = phase(ask, submission, { me: live.login.name, mayAnswer, online });
   const notice = now.is === "open" ? now.notice : null;
 
   const [fixed, setFixed] = useState<ReadonlySet<string>>(new Set());
@@ -97,7 +97,7 @@ export function Card({ live, ask, boxed = false, focus = false, together = false
   }
 
   function act(allowed: boolean, what: () => void): void {
-    if (!open || notice === "offline" || notice === "readonly" || notice === "others") return;
+    if (!open || notice === "offline" || notice === "readonly") return;
     if (!allowed) {
       setSaid(words.cardTooSoon);
       return;
@@ -145,7 +145,7 @@ export function Card({ live, ask, boxed = false, focus = false, together = false
             ask={ask}
             question={question}
             entries={draft.entries}
-            disabled={now.is === "sent" || notice === "readonly" || notice === "others"}
+            disabled={now.is === "sent" || notice === "readonly"}
             error={errorOf(question.id)}
             audience={audience.length === 0 ? asker(ask) : audience.join(" and ")}
             onPut={(entry) => {

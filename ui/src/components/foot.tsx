@@ -51,7 +51,7 @@ export function Foot(props: Props) {
       </div>
     );
   }
-  if (notice === "readonly" || notice === "others") return null;
+  if (notice === "readonly") return null;
   if (skipping) return <Why {...props} />;
 
   const { skip, submit, tone, skipFirst } = labels(ask, notice);

@@ -44,12 +44,7 @@ export function CardNotice({ live, ask, notice, submission }: { live: Live; ask:
       const left = ask.parked_until === null ? 0 : Date.parse(ask.parked_until) - live.now();
       return <Note icon="clock" {...words.noticeParked(coarse(left))} />;
     }
-    case "others": {
-      const whose = plain(ask.origin.owner ?? "", 60);
-      const you = live.login.owner === undefined ? null : plain(live.login.owner, 60);
-      return <Note icon="cut" {...words.noticeOthers(ask.who === "caller", whose, you)} />;
-    }
     case "readonly":
-      return <Note icon="cut" {...words.noticeReadonly} />;
+      return <Note icon="cut" {...(live.login.scope === "viewer" ? words.noticeReadonly : words.noticeTheirs(ask.who === "caller", plain(ask.origin.owner ?? "", 60)))} />;
   }
 }

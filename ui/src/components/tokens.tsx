@@ -26,7 +26,7 @@ export function Tokens({ live }: { live: Live }) {
 
   async function create(): Promise<void> {
     setFailed(null);
-    const given = (field: HTMLInputElement | null): string | null => (field === null || field.value.trim() === "" ? null : field.value.trim());
+    const given = (field: HTMLInputElement | null): string | null => field?.value.trim() || null;
     try {
       const created = await live.api.send<{ id: string; token: string }>("POST", "/tokens", {
         scope,
@@ -69,12 +69,8 @@ export function Tokens({ live }: { live: Live }) {
         </select>
         <label for="tn">{words.accessName}</label>
         <input class="field" id="tn" ref={name} maxLength={128} autocomplete="off" placeholder={words.questionOptional} />
-        {scope !== "viewer" && (
-          <>
-            <label for="to">{words.accessOwner(scope === "holder")}</label>
-            <input class="field" id="to" ref={owner} maxLength={128} autocomplete="off" placeholder={words.questionOptional} />
-          </>
-        )}
+        <label for="to">{words.accessOwner}</label>
+        <input class="field" id="to" ref={owner} maxLength={128} autocomplete="off" placeholder={words.questionOptional} />
         <button class="btn primary" type="submit">
           {words.accessMake}
         </button>

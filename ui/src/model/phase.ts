@@ -17,7 +17,7 @@ export type Submission =
   /** Anything else that kept it from being sent. */
   | { is: "failed"; status: number; message: string };
 
-export type Notice = "invalid" | "undelivered" | "disconnected" | "offline" | "failed" | "parked" | "readonly" | "others";
+export type Notice = "invalid" | "undelivered" | "disconnected" | "offline" | "failed" | "parked" | "readonly";
 
 export type End =
   | "mine"
@@ -37,8 +37,6 @@ export interface Surroundings {
   /** The signed-in operator's name. */
   me: string;
   mayAnswer: boolean;
-  /** The person that the operator is, where their sign-in says so. */
-  owner: string | undefined;
   online: boolean;
 }
 
@@ -51,7 +49,6 @@ export function phase(ask: Ask, submission: Submission | undefined, around: Surr
 function noticeOf(ask: Ask, submission: Submission | undefined, around: Surroundings): Notice | null {
   if (!around.online) return "offline";
   if (!around.mayAnswer) return "readonly";
-  if (!counts(ask, around.owner)) return "others";
   if (submission?.is === "invalid") return "invalid";
   if (submission?.is === "undelivered") return "undelivered";
   if (submission?.is === "failed") return "failed";
@@ -60,17 +57,10 @@ function noticeOf(ask: Ask, submission: Submission | undefined, around: Surround
   return null;
 }
 
-/** Whether an answer of this person may count: the inbox decides, the page only says it first (S16). */
-export function counts(ask: Ask, owner: string | undefined): boolean {
-  switch (ask.who) {
-    case undefined:
-    case "operator":
-      return true;
-    case "caller":
-      return owner !== undefined && owner === ask.origin.owner;
-    case "not-the-caller":
-      return owner !== undefined && ask.origin.owner !== undefined && owner !== ask.origin.owner;
-  }
+/** Whether an answer of this person may count: the inbox decides, and takes no such ask without an owner; the page only
+ * says it first (S16). */
+export function isTheirs({ who, origin }: Ask, owner: string | undefined): boolean {
+  return !who || who === "operator" || (!!owner && (owner === origin.owner) === (who === "caller"));
 }
 
 export function endOf(settlement: Settlement, submission: Submission | undefined, me: string): End {

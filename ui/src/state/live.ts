@@ -116,9 +116,7 @@ export function goLive(login: Login, api: Client): Live {
     async loadMessages(session) {
       // Known from now on, so that events that come meanwhile are kept.
       if (!inbox.messages.has(session)) inbox.messages.set(session, []);
-      let after: number | null = null;
-      const seen = inbox.messages.get(session)?.at(-1)?.seq;
-      if (seen !== undefined) after = seen;
+      let after = inbox.messages.get(session)?.at(-1)?.seq ?? null;
       try {
         do {
           const list: MessageList = await api.get<MessageList>(`/sessions/${encodeURIComponent(session)}/messages${after === null ? "" : `?after=${after}`}`);
@@ -140,7 +138,7 @@ export function goLive(login: Login, api: Client): Live {
       try {
         apply(event);
       } catch (error) {
-        console.error("an event could not be read", event.event, error);
+        console.error(error);
       }
     },
     link: (next) => link.set(next),

@@ -4,7 +4,9 @@ use std::{process::Stdio, time::Duration};
 
 use serde_json::{Value, json};
 
-use crate::support::{Agent, Ending, Home, Up, alive, binary, call, kill, pick, terminate, tree, wait_for, wait_within};
+use crate::support::{
+    Agent, Ending, Home, Up, alive, binary, call, kill, pick, terminate, tree, wait_for, wait_within,
+};
 
 /// Nothing may be left after this (quality.md, "Reliability").
 const GONE: Duration = Duration::from_secs(2);
