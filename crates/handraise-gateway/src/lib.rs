@@ -21,7 +21,6 @@ mod flow;
 mod outlet;
 mod run;
 mod server;
-mod spender;
 mod start;
 mod stderr;
 mod wake;

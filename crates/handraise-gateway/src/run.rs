@@ -16,9 +16,11 @@ use std::{
 use handraise_core::Moment;
 use handraise_mcp::{
     Now,
+    confirm::Spent,
     envelope::{Caller, Envelope, Out, Process},
     record::Recorder,
 };
+use handraise_spent::Spender;
 use handraise_transport::{
     blocking::Supervised,
     clock::{Clock as _, SystemClock},
@@ -33,7 +35,6 @@ use crate::{
     ending::{Ending, Progress, Situation, Step},
     flow::Flow,
     outlet::{Gone, Outlet},
-    spender::Spender,
     start, stderr,
     wake::Wakeups,
 };
@@ -56,7 +57,13 @@ pub fn run(settings: GatewaySettings) -> Result<u8, GatewayError> {
     spawn::become_subreaper().map_err(GatewayError::Prepare)?;
     let server = start::start(&settings)?;
     let GatewaySettings { process, max_frame, reload, recorder, spent, .. } = settings;
-    let spender = spent.map(|store| Spender::start(store, waker));
+    let (says, said) = channel();
+    let tell = move |(), ticket, was| {
+        // Who is gone needs no answer.
+        let _ = says.send((ticket, was));
+        waker.wake();
+    };
+    let spender = Spender::start(spent, 1, SystemClock::shared(), tell).map_err(GatewayError::Prepare)?;
     let stdin = io::stdin().as_fd().try_clone_to_owned().map_err(GatewayError::Prepare)?;
     let to_server = Outlet::to_pipe(server.stdin).map_err(GatewayError::Prepare)?;
     let to_client = Outlet::to_stdout().map_err(GatewayError::Prepare)?;
@@ -72,7 +79,8 @@ pub fn run(settings: GatewaySettings) -> Result<u8, GatewayError> {
         now: now(),
         out: Vec::new(),
         recorder,
-        spender: spender.transpose().map_err(GatewayError::Prepare)?,
+        spender,
+        said,
         noise: Limited::new(SystemClock::shared()),
         wakeups,
         child: server.child,
@@ -104,7 +112,9 @@ pub(crate) struct Gateway {
     pub(crate) out: Vec<Out>,
     recorder: Box<dyn Recorder + Send>,
     /// Asks the store of spent nonces, where calls are guarded.
-    spender: Option<Spender>,
+    spender: Spender<()>,
+    /// What it says, with the question's ticket.
+    said: Receiver<(u64, Spent)>,
     pub(crate) noise: Limited,
     wakeups: Wakeups,
     child: Supervised,
@@ -243,9 +253,7 @@ impl Gateway {
                     continue;
                 }
                 Out::Spend(spend) => {
-                    if let Some(spender) = &self.spender {
-                        spender.ask(spend);
-                    }
+                    self.spender.ask(&self.caller.principal, (), spend);
                     continue;
                 }
             };
@@ -287,7 +295,7 @@ impl Gateway {
     /// Takes signals and answers of the store; false when everything ends at once.
     fn signalled(&mut self) -> bool {
         let woken = self.wakeups.take();
-        while let Some((ticket, was)) = self.spender.as_ref().and_then(Spender::answer) {
+        while let Ok((ticket, was)) = self.said.try_recv() {
             self.envelope.spent(ticket, was, self.now, &mut self.out);
             self.carry_out();
             self.flush();
@@ -393,6 +401,5 @@ fn describe(status: ExitStatus) -> String {
 
 /// Both clocks.
 pub(crate) fn now() -> Now {
-    let wall = SystemClock.wall().as_millisecond();
-    Now { boot: Moment::from_millis(SystemClock.boot_millis()), wall_ms: u64::try_from(wall).unwrap_or(0) }
+    Now { boot: Moment::from_millis(SystemClock.boot_millis()), wall_ms: SystemClock.wall_millis() }
 }

@@ -8,4 +8,5 @@
 
 mod budget;
 pub mod front;
+mod now;
 pub mod upstream;

@@ -7,6 +7,7 @@ use std::{
     io,
     os::fd::OwnedFd,
     path::{Path, PathBuf},
+    sync::{Mutex, PoisonError},
 };
 
 use rustix::{
@@ -50,7 +51,8 @@ pub enum OpenError {
 pub(crate) struct Files {
     base: PathBuf,
     inner: Vec<String>,
-    pruned_ms: Option<u64>,
+    /// When the folder was last looked through, in milliseconds since 1970.
+    pruned_ms: Mutex<Option<u64>>,
 }
 
 impl Files {
@@ -68,10 +70,10 @@ impl Files {
             check(&at, &joined(base, &inner[..=depth]))?;
         }
         let inner = inner.iter().map(|name| (*name).to_owned()).collect();
-        Ok(Self { base: base.to_owned(), inner, pruned_ms: None })
+        Ok(Self { base: base.to_owned(), inner, pruned_ms: Mutex::default() })
     }
 
-    pub(crate) fn look(&mut self, nonce: [u8; 16], now_ms: u64) -> Was {
+    pub(crate) fn look(&self, nonce: [u8; 16], now_ms: u64) -> Was {
         let Ok(folder) = self.folder() else { return Was::Unknown };
         self.prune(&folder, now_ms);
         match statat(&folder, name(nonce), AtFlags::SYMLINK_NOFOLLOW) {
@@ -81,7 +83,7 @@ impl Files {
         }
     }
 
-    pub(crate) fn claim(&mut self, nonce: [u8; 16], expires_ms: u64, now_ms: u64) -> Was {
+    pub(crate) fn claim(&self, nonce: [u8; 16], expires_ms: u64, now_ms: u64) -> Was {
         let Ok(folder) = self.folder() else { return Was::Unknown };
         self.prune(&folder, now_ms);
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -110,11 +112,14 @@ impl Files {
     }
 
     /// Forgets what ended more than a day ago. What cannot be read stays.
-    fn prune(&mut self, folder: &OwnedFd, now_ms: u64) {
-        if self.pruned_ms.is_some_and(|pruned| now_ms.saturating_sub(pruned) < PRUNE_EVERY_MS) {
-            return;
+    fn prune(&self, folder: &OwnedFd, now_ms: u64) {
+        {
+            let mut pruned_ms = self.pruned_ms.lock().unwrap_or_else(PoisonError::into_inner);
+            if pruned_ms.is_some_and(|pruned| now_ms.saturating_sub(pruned) < PRUNE_EVERY_MS) {
+                return;
+            }
+            *pruned_ms = Some(now_ms);
         }
-        self.pruned_ms = Some(now_ms);
         let Ok(entries) = Dir::read_from(folder) else { return };
         for entry in entries.flatten() {
             let file = entry.file_name();

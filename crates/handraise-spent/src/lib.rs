@@ -2,14 +2,18 @@
 //! that shares the folder (S5).
 //!
 //! A [`Store`] is asked whether a nonce is spent, and told to spend it. It fails closed: what it cannot say is
-//! [`Was::Unknown`], and then nothing runs. Time comes in with every call.
+//! [`Was::Unknown`], and then nothing runs. Time comes in with every call. A [`Spender`] asks it for envelopes, on threads
+//! of its own.
 
 mod files;
 mod memory;
+mod spender;
+mod turns;
 
 use std::path::{Path, PathBuf};
 
 pub use files::OpenError;
+pub use spender::Spender;
 
 /// How long a nonce is remembered after the end of what it belonged to, in milliseconds.
 const KEPT_MS: u64 = 24 * 60 * 60 * 1000;
@@ -58,8 +62,8 @@ impl Store {
     }
 
     /// Whether a nonce is spent. `now_ms` is the wall clock, in milliseconds since 1970.
-    pub fn look(&mut self, nonce: [u8; 16], now_ms: u64) -> Was {
-        match &mut self.0 {
+    pub fn look(&self, nonce: [u8; 16], now_ms: u64) -> Was {
+        match &self.0 {
             Kind::Files(files) => files.look(nonce, now_ms),
             Kind::Memory(memory) => memory.look(nonce, now_ms),
             Kind::Closed => Was::Unknown,
@@ -68,8 +72,8 @@ impl Store {
 
     /// Spends a nonce that belongs to something that ends at `expires_ms`. [`Was::Unspent`]: it was this call that spent it,
     /// and that is on disk.
-    pub fn claim(&mut self, nonce: [u8; 16], expires_ms: u64, now_ms: u64) -> Was {
-        match &mut self.0 {
+    pub fn claim(&self, nonce: [u8; 16], expires_ms: u64, now_ms: u64) -> Was {
+        match &self.0 {
             Kind::Files(files) => files.claim(nonce, expires_ms, now_ms),
             Kind::Memory(memory) => memory.claim(nonce, expires_ms, now_ms),
             Kind::Closed => Was::Unknown,

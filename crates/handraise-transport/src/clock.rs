@@ -34,6 +34,11 @@ pub trait Clock: fmt::Debug + Send + Sync + 'static {
     /// The wall clock.
     fn wall(&self) -> Timestamp;
 
+    /// The wall clock, in milliseconds since 1970.
+    fn wall_millis(&self) -> u64 {
+        u64::try_from(self.wall().as_millisecond()).unwrap_or(0)
+    }
+
     /// Completes once [`boot_millis`](Clock::boot_millis) is at or past `millis`, at most five seconds late after
     /// the machine woke up.
     fn sleep_until(&self, millis: u64) -> Sleep;

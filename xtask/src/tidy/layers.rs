@@ -17,7 +17,7 @@ const PLACES: &[Place] = &[
     Place { name: "handraise-acp", layer: 1, may_use: &["handraise-core", "handraise-api"] },
     Place { name: "handraise-mcp", layer: 1, may_use: &["handraise-core"] },
     Place { name: "handraise-transport", layer: 2, may_use: &[] },
-    Place { name: "handraise-spent", layer: 2, may_use: &[] },
+    Place { name: "handraise-spent", layer: 2, may_use: &["handraise-mcp", "handraise-transport"] },
     Place { name: "handraise-store", layer: 2, may_use: &["handraise-core", "handraise-api"] },
     Place {
         name: "handraise-holder",

@@ -9,10 +9,8 @@ use std::{
 use handraise_core::Moment;
 use tokio::{sync::Notify, time::timeout};
 
-use super::{
-    Front,
-    link::{Link, now},
-};
+use super::{Front, link::Link};
+use crate::now::now;
 
 /// How often everything is looked at. The timer stands still during suspend, and the clock of deadlines does not.
 const TICK: Duration = Duration::from_secs(1);

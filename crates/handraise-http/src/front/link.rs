@@ -34,7 +34,7 @@ use super::{
     session, shared,
     stdin::{Next, Stdin},
 };
-use crate::upstream::Beside;
+use crate::{now::now, upstream::Beside};
 
 /// A running server and its clients.
 #[derive(Debug)]
@@ -360,7 +360,7 @@ impl Link {
             self.front.tasks.spawn(serve(Arc::clone(self)));
         }
         for spend in &after.spends {
-            self.front.spender.ask(self, *spend);
+            self.front.spender.ask(&self.principal, Arc::clone(self), *spend);
         }
         if !after.records.is_empty() {
             self.front.record(&after.records);
@@ -410,12 +410,6 @@ async fn serve(link: Arc<Link>) {
             () = link.front.shutdown.cancelled() => return,
         }
     }
-}
-
-/// Both clocks.
-pub(crate) fn now() -> Now {
-    let wall = SystemClock.wall().as_millisecond();
-    Now { boot: Moment::from_millis(SystemClock.boot_millis()), wall_ms: u64::try_from(wall).unwrap_or(0) }
 }
 
 /// A frame of the server for the client, as it is.

@@ -64,7 +64,6 @@ mod service;
 mod session;
 mod settings;
 mod shared;
-mod spender;
 mod stdin;
 mod tls;
 mod walls;
@@ -85,12 +84,15 @@ use handraise_mcp::{
     envelope::{Caller as Bound, Envelope, Process},
     record::{Record, Recorder},
 };
+use handraise_spent::Spender;
 use handraise_transport::{
+    clock::SystemClock,
     ids,
     spawn::{self, Supervisor},
 };
 use tokio::{
     net::TcpListener,
+    runtime::Handle,
     signal::unix::{SignalKind, signal},
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -101,7 +103,6 @@ use link::{Desk, Link};
 use metrics::{Count, Metrics};
 use replay::Replay;
 use reply::Refusal;
-use spender::Spender;
 use stdin::Stdin;
 
 use crate::{
@@ -114,6 +115,9 @@ pub use settings::{Caps, FrontError, FrontSettings, Reload, TlsFiles};
 
 /// How long the end may take once it was asked for: the supervisors' grace and a moment.
 const LAST_MOMENTS: Duration = Duration::from_millis(1800);
+
+/// How many threads ask the store of spent nonces: while one waits for the disk, other callers are answered.
+const SPENDERS: usize = 4;
 
 /// What all connections share.
 struct Front {
@@ -138,7 +142,7 @@ struct Front {
     children: AtomicUsize,
     links: AtomicU64,
     recorder: Mutex<Box<dyn Recorder + Send>>,
-    spender: Spender,
+    spender: Spender<Arc<Link>>,
     tasks: TaskTracker,
     shutdown: CancellationToken,
 }
@@ -192,6 +196,12 @@ pub async fn serve(
 impl Front {
     fn new(settings: FrontSettings, is_open: bool) -> io::Result<(Arc<Self>, Reload)> {
         let FrontSettings { process, caps, callers, recorder, reload, spent, .. } = settings;
+        let runtime = Handle::current();
+        let tell = move |link: Arc<Link>, ticket, was| {
+            // What follows from an answer may start a task.
+            let _inside = runtime.enter();
+            link.spent(ticket, was);
+        };
         let front = Self {
             process,
             upstream: settings.upstream,
@@ -212,7 +222,7 @@ impl Front {
             children: AtomicUsize::new(0),
             links: AtomicU64::new(0),
             recorder: Mutex::new(recorder),
-            spender: Spender::start(spent)?,
+            spender: Spender::start(spent, SPENDERS, SystemClock::shared(), tell)?,
             tasks: TaskTracker::new(),
             shutdown: CancellationToken::new(),
         };

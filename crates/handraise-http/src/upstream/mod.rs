@@ -22,7 +22,6 @@ mod failure;
 mod link;
 mod listen;
 mod room;
-mod spender;
 mod stdio;
 mod target;
 mod tools;

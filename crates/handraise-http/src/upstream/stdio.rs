@@ -18,14 +18,14 @@ use handraise_core::Moment;
 use handraise_mcp::{
     Now,
     confirm::Spent,
-    envelope::{Caller, Envelope, Out, Process, Route, Spend},
+    envelope::{Caller, Envelope, Out, Process, Route},
     frame::{
         ClientFrame,
         overlong::{self, Overlong},
     },
     record::Recorder,
 };
-use handraise_spent::Store;
+use handraise_spent::{Spender, Store};
 use handraise_transport::{
     clock::{Clock as _, SystemClock},
     ends::Ends,
@@ -38,7 +38,8 @@ use tokio::{
     time::{Instant, sleep_until, timeout},
 };
 
-use super::{Arrivals, Link, Server, spender};
+use super::{Arrivals, Link, Server};
+use crate::now::now;
 
 /// How much may wait for a side that does not read before nothing more is taken from the other side.
 const MOST_BACKLOG: usize = 16 * 1024 * 1024;
@@ -90,7 +91,10 @@ pub async fn run(settings: Stdio, mut signals: mpsc::Receiver<Signal>) -> io::Re
     let envelope = Envelope::new(Arc::clone(&process), ids::random().map_err(io::Error::other)?);
     let (link, mut arrivals) = Link::new(&server);
     let mut client = read_client(max_frame)?;
-    let (spender, mut said) = spender::start(spent)?;
+    let (says, mut said) = mpsc::unbounded_channel();
+    // Who is gone needs no answer.
+    let tell = move |(), ticket, was| drop(says.send((ticket, was)));
+    let spender = Spender::start(spent, 1, SystemClock::shared(), tell)?;
     // One client, by its pipe: there is nobody else whom a state could belong to.
     let caller = Arc::new(Caller { principal: "stdio".to_owned(), session: None });
     let mut gateway = Gateway {
@@ -127,8 +131,8 @@ struct Gateway {
     max_frame: usize,
     stdout: Stdout,
     recorder: Box<dyn Recorder + Send>,
-    /// To the thread that asks the store of spent nonces.
-    spender: blocking::Sender<Spend>,
+    /// Asks the store of spent nonces.
+    spender: Spender<()>,
     noise: Limited,
     out: Vec<Out>,
 }
@@ -249,8 +253,7 @@ impl Gateway {
                 Out::ToClient { frame, .. } => self.stdout.write(frame.into()),
                 Out::ToUpstream(frame) => self.link.send(frame.into()),
                 Out::Record(record) => self.recorder.record(&record),
-                // Without the thread nothing is said, and nothing runs: the envelope waits for so long only.
-                Out::Spend(spend) => drop(self.spender.send(spend)),
+                Out::Spend(spend) => self.spender.ask(&self.caller.principal, (), spend),
             }
         }
     }
@@ -380,12 +383,6 @@ fn read_client(max_frame: usize) -> io::Result<mpsc::Receiver<FromClient>> {
 /// Our own copy of a standard stream, without its buffer.
 fn own(stream: impl AsFd) -> io::Result<File> {
     stream.as_fd().try_clone_to_owned().map(File::from)
-}
-
-/// Both clocks.
-pub(super) fn now() -> Now {
-    let wall = SystemClock.wall().as_millisecond();
-    Now { boot: Moment::from_millis(SystemClock.boot_millis()), wall_ms: u64::try_from(wall).unwrap_or(0) }
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use handraise_spent::Store;
 
 fn main() -> std::io::Result<()> {
     let base = std::env::args_os().nth(1).unwrap_or_default();
-    let mut store = Store::files(base.as_ref(), &["spent"]).map_err(std::io::Error::other)?;
+    let store = Store::files(base.as_ref(), &["spent"]).map_err(std::io::Error::other)?;
     let mut stdout = std::io::stdout();
     for line in std::io::stdin().lock().lines() {
         let number: u128 = line?.parse().map_err(std::io::Error::other)?;

@@ -16,7 +16,7 @@ fn mode(path: &Path) -> u32 {
 #[test]
 fn s5_a_claim_counts_once_and_is_a_private_file() {
     let base = tempfile::tempdir().unwrap();
-    let mut store = Store::files(&base.path().join("data"), INNER).unwrap();
+    let store = Store::files(&base.path().join("data"), INNER).unwrap();
     assert_eq!(store.look([1; 16], 5), Was::Unspent);
     assert_eq!(store.claim([1; 16], 1_000, 5), Was::Unspent);
     assert_eq!(store.claim([1; 16], 1_000, 5), Was::Spent);
@@ -27,14 +27,14 @@ fn s5_a_claim_counts_once_and_is_a_private_file() {
     let file = folder.join("01".repeat(16));
     assert_eq!((mode(&file), std::fs::read_to_string(&file).unwrap().as_str()), (0o600, "1000"));
     // Another process, later.
-    let mut other = Store::files(&base.path().join("data"), INNER).unwrap();
+    let other = Store::files(&base.path().join("data"), INNER).unwrap();
     assert_eq!(other.claim([1; 16], 1_000, 6), Was::Spent);
 }
 
 #[test]
 fn a_nonce_is_forgotten_a_day_after_its_end() {
     let base = tempfile::tempdir().unwrap();
-    let mut store = Store::files(base.path(), INNER).unwrap();
+    let store = Store::files(base.path(), INNER).unwrap();
     assert_eq!(store.claim([1; 16], 1_000, 5), Was::Unspent);
     assert_eq!(store.claim([2; 16], 2_000_000, 5), Was::Unspent);
     let folder = base.path().join("confirm/spent");
@@ -74,7 +74,7 @@ fn s5_a_folder_that_cannot_be_trusted_is_refused() {
 #[test]
 fn s5_what_cannot_be_looked_up_or_claimed_is_unknown() {
     let base = tempfile::tempdir().unwrap();
-    let mut store = Store::files(base.path(), INNER).unwrap();
+    let store = Store::files(base.path(), INNER).unwrap();
     assert_eq!(store.claim([1; 16], 1_000, 5), Was::Unspent);
     let folder = base.path().join("confirm/spent");
     let aside = base.path().join("aside");
@@ -92,6 +92,6 @@ fn s5_what_cannot_be_looked_up_or_claimed_is_unknown() {
     assert_eq!((store.look([1; 16], 5), store.claim([2; 16], 1_000, 5)), (Was::Unknown, Was::Unknown));
     std::fs::set_permissions(&folder, Permissions::from_mode(0o700)).unwrap();
     assert_eq!((store.look([1; 16], 5), store.claim([2; 16], 1_000, 5)), (Was::Spent, Was::Unspent));
-    let mut closed = Store::closed();
+    let closed = Store::closed();
     assert_eq!((closed.look([1; 16], 5), closed.claim([2; 16], 1_000, 5)), (Was::Unknown, Was::Unknown));
 }
