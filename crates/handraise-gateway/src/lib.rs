@@ -46,12 +46,12 @@ pub struct GatewaySettings {
     pub search_path: Vec<PathBuf>,
     /// How to start the supervisor.
     pub supervisor: Supervisor,
-    /// The envelope's settings, and the switch that [`reload`](Self::reload) moves.
+    /// The envelope's settings, and what all envelopes share.
     pub process: Arc<Process>,
     /// The longest frame, in bytes.
     pub max_frame: usize,
-    /// Reads anew whether handraise asks its own questions; called on SIGHUP. An error is for people.
-    pub reload: Box<dyn Fn() -> Result<bool, String>>,
+    /// Reads the settings anew; called on SIGHUP.
+    pub reload: Box<dyn Fn() + Send>,
     /// Takes the records.
     pub recorder: Box<dyn Recorder + Send>,
     /// Keeps what has confirmed a call, where calls are guarded.

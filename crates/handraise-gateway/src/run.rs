@@ -129,7 +129,7 @@ pub(crate) struct Gateway {
     watches_server: bool,
     ending: Ending,
     asked_to_end: bool,
-    reload: Box<dyn Fn() -> Result<bool, String>>,
+    reload: Box<dyn Fn() + Send>,
 }
 
 /// Who is ready.
@@ -311,7 +311,7 @@ impl Gateway {
             self.end_in_order();
         }
         if woken.reload {
-            self.reload();
+            (self.reload)();
         }
         true
     }
@@ -368,19 +368,6 @@ impl Gateway {
         self.envelope.client_closed(self.now, &mut self.out);
         self.carry_out();
         self.flush();
-    }
-
-    fn reload(&self) {
-        match (self.reload)() {
-            Ok(is_on) => {
-                self.process.set_elicitation(is_on);
-                tracing::info!(
-                    elicitation = if is_on { "on" } else { "off" },
-                    "the settings were read again"
-                );
-            }
-            Err(error) => tracing::error!("the settings stay as they are: {error}"),
-        }
     }
 
     fn exit_status(&self) -> u8 {

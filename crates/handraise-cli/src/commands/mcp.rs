@@ -91,19 +91,16 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Exit {
     }
     let keyring = keyring(&context.settings)?;
     let (confirm, spent) = confirm::confirm(&context.settings, &keyring)?;
+    let identity = handraise_gateway::identity(&arguments.command);
+    let process = Arc::new(process(&context.settings, identity, keyring, confirm)?);
     let settings = GatewaySettings {
         command: arguments.command.clone(),
         environment: server_environment(context),
         search_path: search_path(&context.environment),
         supervisor: Supervisor::this_binary(),
-        process: Arc::new(process(
-            &context.settings,
-            handraise_gateway::identity(&arguments.command),
-            keyring,
-            confirm,
-        )?),
+        reload: reload(context, &process),
+        process,
         max_frame: context.settings.max_frame,
-        reload: reload(context),
         recorder: Box::new(Log),
         spent,
     };
@@ -191,15 +188,23 @@ fn search_path(environment: &Environment) -> Vec<PathBuf> {
     environment.get("PATH").map(|path| std::env::split_paths(path).collect()).unwrap_or_default()
 }
 
-/// Reads the switch again, from where it was read at the start.
-fn reload(context: &Context) -> Box<dyn Fn() -> Result<bool, String> + Send> {
+/// Reads the switch again, from where it was read at the start, and moves it.
+fn reload(context: &Context, process: &Arc<Process>) -> Box<dyn Fn() + Send> {
     let (path, environment) = (context.config.clone(), context.environment.clone());
+    let process = Arc::clone(process);
     Box::new(move || {
         let read = || -> anyhow::Result<bool> {
             let file = config_file::read(path.as_deref(), &environment)?;
             Ok(handraise_config::load(&Flags::default(), &environment, file.as_ref())?.elicitation.value)
         };
-        read().map_err(|error| format!("{error:#}"))
+        match read() {
+            Ok(is_on) => {
+                process.set_elicitation(is_on);
+                let elicitation = if is_on { "on" } else { "off" };
+                tracing::info!(elicitation, "the settings were read again");
+            }
+            Err(error) => tracing::error!("the settings stay as they are: {error:#}"),
+        }
     })
 }
 

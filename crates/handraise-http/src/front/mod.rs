@@ -111,7 +111,7 @@ use crate::{
 };
 
 pub use callers::Caller;
-pub use settings::{Caps, FrontError, FrontSettings, Reload, TlsFiles};
+pub use settings::{Caps, FrontError, FrontSettings, TlsFiles};
 
 /// How long the end may take once it was asked for: the supervisors' grace and a moment.
 const LAST_MOMENTS: Duration = Duration::from_millis(1800);
@@ -186,7 +186,7 @@ pub async fn serve(
     loop {
         tokio::select! {
             () = &mut shutdown => break,
-            _ = hangup.recv() => front.reload(&*reload),
+            _ = hangup.recv() => reload(),
         }
     }
     front.end().await;
@@ -194,7 +194,7 @@ pub async fn serve(
 }
 
 impl Front {
-    fn new(settings: FrontSettings, is_open: bool) -> io::Result<(Arc<Self>, Reload)> {
+    fn new(settings: FrontSettings, is_open: bool) -> io::Result<(Arc<Self>, Box<dyn Fn() + Send>)> {
         let FrontSettings { process, caps, callers, recorder, reload, spent, .. } = settings;
         let runtime = Handle::current();
         let tell = move |link: Arc<Link>, ticket, was| {
@@ -227,17 +227,6 @@ impl Front {
             shutdown: CancellationToken::new(),
         };
         Ok((Arc::new(front), reload))
-    }
-
-    fn reload(&self, reload: &dyn Fn() -> Result<bool, String>) {
-        match reload() {
-            Ok(is_on) => {
-                self.process.set_elicitation(is_on);
-                let elicitation = if is_on { "on" } else { "off" };
-                tracing::info!(elicitation, "the settings were read again");
-            }
-            Err(error) => tracing::error!("the settings stay as they are: {error}"),
-        }
     }
 
     /// Ends everything in order, within bounds.

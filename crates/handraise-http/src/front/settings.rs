@@ -9,9 +9,6 @@ use handraise_transport::spawn::Supervisor;
 use super::callers::Caller;
 use crate::upstream::Server;
 
-/// Reads anew whether handraise asks its own questions. An error is for people.
-pub type Reload = Box<dyn Fn() -> Result<bool, String> + Send>;
-
 /// What the listening side needs to know.
 pub struct FrontSettings {
     /// Where to listen; port 0 takes a free one.
@@ -34,14 +31,14 @@ pub struct FrontSettings {
     pub environment: Vec<(OsString, OsString)>,
     /// How to start the supervisor.
     pub supervisor: Supervisor,
-    /// The envelope's settings, and the switch that [`reload`](Self::reload) moves.
+    /// The envelope's settings, and what all envelopes share.
     pub process: Arc<Process>,
     /// The longest frame, in bytes.
     pub max_frame: usize,
     /// Bounds.
     pub caps: Caps,
-    /// Called on SIGHUP.
-    pub reload: Reload,
+    /// Reads the settings anew; called on SIGHUP.
+    pub reload: Box<dyn Fn() + Send>,
     /// Takes the records.
     pub recorder: Box<dyn Recorder + Send>,
     /// Where is kept what has confirmed a guarded call (S5).

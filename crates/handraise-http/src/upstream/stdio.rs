@@ -54,12 +54,12 @@ const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
 /// What a gateway between stdio and a URL needs to know.
 pub struct Stdio {
-    /// The envelope's settings, and the switch that `reload` moves.
+    /// The envelope's settings, and what all envelopes share.
     pub process: Arc<Process>,
     /// The server.
     pub server: Arc<Server>,
-    /// Reads anew whether handraise asks its own questions. An error is for people.
-    pub reload: Box<dyn Fn() -> Result<bool, String> + Send>,
+    /// Reads the settings anew.
+    pub reload: Box<dyn Fn() + Send>,
     /// Takes the records.
     pub recorder: Box<dyn Recorder + Send>,
     /// Keeps what has confirmed a call, where calls are guarded.
@@ -144,7 +144,7 @@ impl Gateway {
         arrivals: &mut Arrivals,
         said: &mut mpsc::UnboundedReceiver<(u64, Spent)>,
         signals: &mut mpsc::Receiver<Signal>,
-        reload: &(dyn Fn() -> Result<bool, String> + Send),
+        reload: &(dyn Fn() + Send),
     ) -> End {
         let mut last_calls = None;
         loop {
@@ -159,7 +159,7 @@ impl Gateway {
             tokio::select! {
                 biased;
                 signal = signals.recv() => match signal {
-                    Some(Signal::Reload) => self.reload(reload),
+                    Some(Signal::Reload) => reload(),
                     Some(Signal::End) | None => return End::Signal,
                 },
                 frame = client.recv(), if last_calls.is_none() && to_server < MOST_BACKLOG => match frame {
@@ -255,19 +255,6 @@ impl Gateway {
                 Out::Record(record) => self.recorder.record(&record),
                 Out::Spend(spend) => self.spender.ask(&self.caller.principal, (), spend),
             }
-        }
-    }
-
-    fn reload(&self, reload: &(dyn Fn() -> Result<bool, String> + Send)) {
-        match reload() {
-            Ok(is_on) => {
-                self.process.set_elicitation(is_on);
-                tracing::info!(
-                    elicitation = if is_on { "on" } else { "off" },
-                    "the settings were read again"
-                );
-            }
-            Err(error) => tracing::error!("the settings stay as they are: {error}"),
         }
     }
 

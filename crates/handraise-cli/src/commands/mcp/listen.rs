@@ -42,6 +42,7 @@ pub(super) fn run(
     };
     let keyring = keyring(ours)?;
     let (confirm, spent) = confirm::confirm(ours, &keyring)?;
+    let process = Arc::new(process(ours, identity, keyring, confirm)?);
     let settings = FrontSettings {
         listen,
         tls: tls(ours)?,
@@ -53,10 +54,10 @@ pub(super) fn run(
         command: command.to_vec(),
         environment: server_environment(context),
         supervisor: Supervisor::this_binary(),
-        process: Arc::new(process(ours, identity, keyring, confirm)?),
+        reload: reload(context, &process),
+        process,
         max_frame: ours.max_frame,
         caps: caps(ours),
-        reload: reload(context),
         recorder: Box::new(Log),
         spent,
     };

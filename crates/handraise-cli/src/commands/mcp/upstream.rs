@@ -19,10 +19,11 @@ pub(super) fn run(context: &Context, url: &str) -> Exit {
     let keyring = mcp::keyring(&context.settings)?;
     let (confirm, spent) = confirm::confirm(&context.settings, &keyring)?;
     let identity = target.identity().to_owned();
+    let process = Arc::new(mcp::process(&context.settings, identity, keyring, confirm)?);
     let settings = Stdio {
-        process: Arc::new(mcp::process(&context.settings, identity, keyring, confirm)?),
+        reload: mcp::reload(context, &process),
+        process,
         server: server(context, target)?,
-        reload: mcp::reload(context),
         recorder: Box::new(mcp::Log),
         spent,
     };
