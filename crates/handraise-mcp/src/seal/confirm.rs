@@ -1,7 +1,7 @@
 //! What the question about a guarded call needs to know when its answer comes back.
 
-use super::wire::{Reader, Writer};
-use super::{Bound, ClockId, Expected, Expiry, Fault, Header, Keyring, Purpose, open, seal};
+use super::wire::Writer;
+use super::{Bound, ClockId, Expected, Expiry, Fault, Header, Keyring, Purpose, open_body, seal};
 use crate::Now;
 
 /// Everything about one confirmation's question.
@@ -53,22 +53,21 @@ impl ConfirmState {
         clock: ClockId,
     ) -> Result<Self, Fault> {
         let expected = Expected { purpose: Purpose::Confirm, upstream, now, clock };
-        let opened = open(keyring, bound, &expected, state)?;
-        let mut reader = Reader::new(opened.body());
-        let read = Self {
-            upstream: upstream.to_owned(),
-            tool: reader.text()?.to_owned(),
-            arguments_sha256: reader.array()?,
-            revision: reader.optional()?.map(str::to_owned),
-            hash: reader.text()?.to_owned(),
-            was_asked_again: match reader.byte()? {
-                0 => false,
-                1 => true,
-                _ => return Err(Fault::Malformed),
-            },
-            expiry: opened.expiry,
-            nonce: opened.nonce,
-        };
-        if reader.is_done() { Ok(read) } else { Err(Fault::Malformed) }
+        open_body(keyring, bound, &expected, state, |opened, reader| {
+            Ok(Self {
+                upstream: upstream.to_owned(),
+                tool: reader.text()?.to_owned(),
+                arguments_sha256: reader.array()?,
+                revision: reader.optional()?.map(str::to_owned),
+                hash: reader.text()?.to_owned(),
+                was_asked_again: match reader.byte()? {
+                    0 => false,
+                    1 => true,
+                    _ => return Err(Fault::Malformed),
+                },
+                expiry: opened.expiry,
+                nonce: opened.nonce,
+            })
+        })
     }
 }

@@ -253,6 +253,20 @@ pub fn open(
     Ok(Opened { expiry, nonce, payload, from })
 }
 
+/// Opens a state and reads its body, all of it.
+fn open_body<T>(
+    keyring: &Keyring,
+    bound: Bound<'_>,
+    expected: &Expected<'_>,
+    state: &str,
+    read: impl FnOnce(&Opened, &mut Reader<'_>) -> Result<T, Fault>,
+) -> Result<T, Fault> {
+    let opened = open(keyring, bound, expected, state)?;
+    let mut reader = Reader::new(opened.body());
+    let read = read(&opened, &mut reader)?;
+    if reader.is_done() { Ok(read) } else { Err(Fault::Malformed) }
+}
+
 struct Read<'a> {
     purpose: &'a str,
     upstream: &'a str,

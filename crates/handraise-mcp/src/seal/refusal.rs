@@ -1,7 +1,7 @@
 //! What the question about a refusal needs to know when its answer comes back.
 
 use super::wire::{Reader, Writer};
-use super::{Bound, ClockId, Expected, Expiry, Fault, Header, Keyring, MAX_STATE_BYTES, Purpose, open, seal};
+use super::{Bound, ClockId, Expected, Expiry, Fault, Header, Keyring, MAX_STATE_BYTES, Purpose, open_body, seal};
 use crate::Now;
 use crate::refusal::{Candidate, is_same};
 
@@ -115,26 +115,25 @@ impl RefusalState {
         clock: ClockId,
     ) -> Result<Self, Fault> {
         let expected = Expected { purpose: Purpose::Refusal, upstream, now, clock };
-        let opened = open(keyring, bound, &expected, state)?;
-        let mut reader = Reader::new(opened.body());
-        let read = Self {
-            upstream: upstream.to_owned(),
-            refusal: text(&mut reader)?,
-            tool: text(&mut reader)?,
-            arguments_sha256: reader.array()?,
-            offered: offered(&mut reader)?,
-            result: text(&mut reader)?,
-            expiry: opened.expiry,
-            nonce: opened.nonce,
-            upstream_state: reader.optional()?.map(str::to_owned),
-            approval: match reader.byte()? {
-                0 => None,
-                1 => Some(Approval { strips_token: false }),
-                2 => Some(Approval { strips_token: true }),
-                _ => return Err(Fault::Malformed),
-            },
-        };
-        if reader.is_done() { Ok(read) } else { Err(Fault::Malformed) }
+        open_body(keyring, bound, &expected, state, |opened, reader| {
+            Ok(Self {
+                upstream: upstream.to_owned(),
+                refusal: text(reader)?,
+                tool: text(reader)?,
+                arguments_sha256: reader.array()?,
+                offered: offered(reader)?,
+                result: text(reader)?,
+                expiry: opened.expiry,
+                nonce: opened.nonce,
+                upstream_state: reader.optional()?.map(str::to_owned),
+                approval: match reader.byte()? {
+                    0 => None,
+                    1 => Some(Approval { strips_token: false }),
+                    2 => Some(Approval { strips_token: true }),
+                    _ => return Err(Fault::Malformed),
+                },
+            })
+        })
     }
 
     fn body(&self) -> Vec<u8> {
