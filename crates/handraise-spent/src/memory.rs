@@ -58,7 +58,8 @@ mod tests {
 
     #[test]
     fn a_full_memory_accepts_nothing() {
-        let until: BTreeMap<_, _> = (0..MOST as u128).map(|number| (number.to_be_bytes(), u64::MAX)).collect();
+        let until: BTreeMap<_, _> =
+            (0..MOST as u128).map(|number| (number.to_be_bytes(), u64::MAX)).collect();
         let memory = Memory { until: Mutex::new(until) };
         assert_eq!(memory.claim([0xff; 16], 1, 0), Was::Unknown);
     }

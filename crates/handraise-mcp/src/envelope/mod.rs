@@ -50,7 +50,11 @@
 //! - A second request under an open id is forwarded, and neither is asked about; under the id of a call that is asked
 //!   about or runs again it is refused.
 
+mod check;
 mod confirm;
+mod ends;
+mod from_client;
+mod from_upstream;
 mod ids;
 mod ledger;
 mod mrtr;
@@ -59,26 +63,21 @@ mod process;
 mod progress;
 mod push;
 mod refused;
+mod retry;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
 use std::sync::Arc;
 
 use handraise_core::Moment;
-use handraise_core::words::{Outcome, Provenance};
 
 use crate::Now;
-use crate::declared::{self, Handshake, Party};
+use crate::declared::Handshake;
 use crate::envelope::confirm::Guarded;
 use crate::envelope::ids::PrivateIds;
-use crate::envelope::mrtr::Carried;
-use crate::envelope::open::{Call, Open, Opens, Plain, Unkept};
+use crate::envelope::open::Open;
 use crate::envelope::progress::Progress;
-use crate::frame::reply::{self, INTERNAL, INVALID_REQUEST};
-use crate::frame::splice::{Splice, quoted};
-use crate::frame::{
-    ById, ClientFrame, Id, Looks, RequestId, Scanner, ServerFrame, Shape, member_at, member_named,
-};
+use crate::frame::reply;
+use crate::frame::{ById, RequestId};
 use crate::memory::DeclineMemory;
 use crate::record::Record;
 
@@ -166,314 +165,6 @@ impl Envelope {
         }
     }
 
-    /// Takes a frame of the client.
-    pub fn client_frame(
-        &mut self,
-        frame: &ClientFrame<'_>,
-        caller: &Arc<Caller>,
-        now: Now,
-        out: &mut Vec<Out>,
-    ) -> Route {
-        self.tick(now, out);
-        match (frame.method(), frame.id()) {
-            (Some(_), Some(id)) if frame.answer.is_some() && self.names_ask(id) => {
-                self.client_response(frame, id, now, out)
-            }
-            (Some(method), Some(id)) => self.request(frame, method, id, caller, now, out),
-            (Some("notifications/cancelled"), None) => self.client_cancelled(frame, now, out),
-            (None, Some(id)) => self.client_response(frame, id, now, out),
-            (Some("tools/call"), None) => self.guard_unanswerable(frame, out),
-            _ => Route::Forward,
-        }
-    }
-
-    fn request(
-        &mut self,
-        frame: &ClientFrame<'_>,
-        method: &str,
-        id: Id<'_>,
-        caller: &Arc<Caller>,
-        now: Now,
-        out: &mut Vec<Out>,
-    ) -> Route {
-        if let Some(refused) = self.refusal_to_forward(id) {
-            out.push(refused);
-            return Route::Consumed;
-        }
-        if method == "tools/call"
-            && let Some(route) = self.guard(frame, id, caller, now, out)
-        {
-            return route;
-        }
-        self.unguarded(frame, method, id, caller, now, out)
-    }
-
-    /// A request that nothing guards, or whose guard has let it go.
-    fn unguarded(
-        &mut self,
-        frame: &ClientFrame<'_>,
-        method: &str,
-        id: Id<'_>,
-        caller: &Arc<Caller>,
-        now: Now,
-        out: &mut Vec<Out>,
-    ) -> Route {
-        let is_modern = declared::is_modern(frame);
-        match self.carried_state(frame, method, is_modern, caller, now) {
-            Carried::Nothing => {}
-            Carried::Ours(_) if self.open.get(id).is_some() => {
-                out.push(failed(id.to_owned(), INVALID_REQUEST, ID_IN_USE));
-                return Route::Consumed;
-            }
-            Carried::Ours(state) => return self.retry(frame, id, *state, now, out),
-            Carried::Refused(reason) => return self.refuse_state(frame, id, reason, out),
-        }
-        if self.open.is_empty() {
-            self.progress.clear();
-        }
-        let plain = || Plain { is_legacy: !is_modern, ..Plain::new(id.to_owned()) };
-        let open = match method {
-            // A client that uses an id twice gets both answers, and no question: whose is the first one?
-            _ if self.open.get(id).is_some() => Open::Plain(plain()),
-            "tools/call" => {
-                let call = Call::keep(&self.process, frame, caller, now.boot, self.upstream_asks);
-                call.map_or_else(|| self.unkept(frame, plain()), Open::Called)
-            }
-            "initialize" => {
-                self.handshake.requested(frame);
-                Open::Plain(Plain { opens: Opens::Session, ..plain() })
-            }
-            "tools/list" => Open::Plain(Plain { lists: self.lists(frame), ..plain() }),
-            "server/discover" => Open::Plain(Plain { opens: Opens::Discovery, ..plain() }),
-            _ => Open::Plain(plain()),
-        };
-        if let Some(Open::Called(call)) = self.open.insert(id, open) {
-            self.progress.forget(call.progress_token());
-        }
-        Route::Forward
-    }
-
-    /// Why a request goes no further, as an answer to it.
-    fn refusal_to_forward(&self, id: Id<'_>) -> Option<Out> {
-        if let Some(status) = &self.ended {
-            return Some(failed(id.to_owned(), INTERNAL, &ended_message(status)));
-        }
-        if let Some(Open::Asking(_) | Open::Rerun(_) | Open::Checking(_) | Open::Guarded(_)) =
-            self.open.get(id)
-        {
-            return Some(failed(id.to_owned(), INVALID_REQUEST, ID_IN_USE));
-        }
-        if self.open.len() >= self.process.config.limits.open_requests {
-            self.process.count_refused_request();
-            return Some(failed(id.to_owned(), INTERNAL, "too many requests of this client are open"));
-        }
-        None
-    }
-
-    fn unkept(&self, frame: &ClientFrame<'_>, plain: Plain) -> Open {
-        let unkept = Unkept::new(frame, self.party(frame), &self.process.config.rules);
-        Open::Plain(Plain { unkept: Some(Box::new(unkept)), ..plain })
-    }
-
-    /// Who is behind a request: what it says itself, else what its connection said.
-    fn party(&self, frame: &ClientFrame<'_>) -> Party {
-        declared::modern(frame).unwrap_or_else(|| self.handshake.party())
-    }
-
-    /// Takes a cancellation. One that names no open request is late, and means nothing to us.
-    fn client_cancelled(&mut self, frame: &ClientFrame<'_>, now: Now, out: &mut Vec<Out>) -> Route {
-        let params = frame.params.as_ref().map_or(0..0, |params| params.at.clone());
-        let text = frame.text(params.clone());
-        let Some(at) = member_at(text, "requestId") else { return Route::Forward };
-        let Some(id) = Id::parse(&text[at.clone()]) else { return Route::Forward };
-        if id.text().is_some_and(|id| self.ids.is_private(&id)) {
-            // Our ids are nobody's to cancel, and the upstream learns none of the client's side.
-            return Route::Consumed;
-        }
-        match self.open.remove(id) {
-            Some(Open::Asking(asking)) => {
-                self.withdraw(
-                    &asking,
-                    "the call was cancelled",
-                    "call-cancelled",
-                    Provenance::Client,
-                    now,
-                    out,
-                );
-                Route::Consumed
-            }
-            Some(Open::Rerun(rerun)) => {
-                self.progress.ran_again(rerun.call.progress_token());
-                self.cancel_ours(frame, params.start + at.start..params.start + at.end, &rerun.id, out)
-            }
-            Some(Open::Checking(checking)) => {
-                self.deadlines.remove(&(checking.deadline, checking.ours.clone()));
-                out.push(checking.retry.record(Outcome::Withdrawn, Some("call-cancelled")));
-                self.cancel_ours(frame, params.start + at.start..params.start + at.end, &checking.ours, out)
-            }
-            Some(Open::Called(call)) => {
-                self.progress.forget(call.progress_token());
-                Route::Forward
-            }
-            Some(Open::Guarded(held)) => {
-                self.guarded_cancelled(&held, "the call was cancelled", now, out);
-                Route::Consumed
-            }
-            Some(Open::Plain(_)) | None => Route::Forward,
-        }
-    }
-
-    /// The client's cancellation, of the request that stands for its call at the upstream.
-    fn cancel_ours(
-        &mut self,
-        frame: &ClientFrame<'_>,
-        at: Range<usize>,
-        ours: &str,
-        out: &mut Vec<Out>,
-    ) -> Route {
-        self.ours.remove(ours);
-        let mut splice = Splice::default();
-        splice.replace(at, quoted(ours));
-        out.push(Out::ToUpstream(splice.apply(frame.bytes())));
-        Route::Consumed
-    }
-
-    /// Takes a frame of the upstream. Once [`Self::upstream_ended`] has answered for it, nothing of it counts.
-    pub fn upstream_frame(&mut self, frame: &ServerFrame<'_>, now: Now, out: &mut Vec<Out>) -> Route {
-        if self.ended.is_some() {
-            return Route::Consumed;
-        }
-        self.tick(now, out);
-        match &frame.shape {
-            Shape::Response { id, id_at } => match self.open.remove(*id) {
-                Some(open) => self.upstream_response(frame, *id, open, now, out),
-                None => self.private_response(frame, *id, id_at.clone(), now, out),
-            },
-            Shape::Request { id, method } => {
-                if id.text().is_some_and(|id| self.ids.is_ask(&id)) {
-                    let message = "the id is in a name space that is not the server's";
-                    out.push(Out::ToUpstream(reply::error(id.raw(), INVALID_REQUEST, message, None)));
-                    return Route::Consumed;
-                }
-                if method == "elicitation/create" {
-                    self.upstream_asks += 1;
-                    if let Some(route) = self.asked_by_preview(*id, out) {
-                        return route;
-                    }
-                }
-                Route::Forward
-            }
-            Shape::Notification { method, params } => match &**method {
-                "notifications/progress" if !self.progress.passes(frame.text(params.clone())) => {
-                    Route::Consumed
-                }
-                "notifications/cancelled" => self.upstream_cancelled(frame, params.clone(), out),
-                "notifications/tools/list_changed" => {
-                    self.tools_changed();
-                    Route::Forward
-                }
-                _ => Route::Forward,
-            },
-            Shape::Other => Route::Forward,
-        }
-    }
-
-    /// Takes the upstream's answer to a request that is open.
-    fn upstream_response(
-        &mut self,
-        frame: &ServerFrame<'_>,
-        id: Id<'_>,
-        open: Open,
-        now: Now,
-        out: &mut Vec<Out>,
-    ) -> Route {
-        match open {
-            Open::Called(call) => {
-                if frame.looks == Looks::default() {
-                    self.progress.forget(call.progress_token());
-                    return Route::Forward;
-                }
-                self.call_result(call, frame, now, out)
-            }
-            Open::Plain(plain) => {
-                match (plain.opens, frame.result()) {
-                    (Opens::Session, Some(result)) => self.handshake.negotiated(result),
-                    (Opens::Discovery, Some(_)) => self.handshake.discovered(),
-                    (Opens::Nothing | Opens::Session | Opens::Discovery, _) => {}
-                }
-                if plain.is_legacy && is_question(frame) {
-                    out.push(unasked_question(plain.id));
-                    return Route::Consumed;
-                }
-                self.note_passed_on(frame);
-                if let Some(lists) = &plain.lists
-                    && let Some(frame) = self.listed(frame, lists, now)
-                {
-                    out.push(Out::ToClient { for_call: Some(plain.id), frame });
-                    return Route::Consumed;
-                }
-                self.unkept_result(plain, frame, out);
-                Route::Forward
-            }
-            // The answer has been here already: the client gets one.
-            held @ (Open::Asking(_) | Open::Rerun(_) | Open::Checking(_) | Open::Guarded(_)) => {
-                self.open.insert(id, held);
-                Route::Consumed
-            }
-        }
-    }
-
-    /// Takes an answer that belongs to none of the client's requests: to a call that we ran again, or to one that was
-    /// cancelled meanwhile.
-    fn private_response(
-        &mut self,
-        frame: &ServerFrame<'_>,
-        id: Id<'_>,
-        id_at: Range<usize>,
-        now: Now,
-        out: &mut Vec<Out>,
-    ) -> Route {
-        let Some(private) = id.text().filter(|id| self.ids.is_request(id)) else { return Route::Forward };
-        let Some(call) = self.ours.remove(&*private) else {
-            self.guarded_response(&private, frame, now, out);
-            return Route::Consumed;
-        };
-        match self.open.remove(call.borrow()) {
-            Some(Open::Rerun(rerun)) => {
-                self.progress.ran_again(rerun.call.progress_token());
-                if is_question(frame) {
-                    out.push(unasked_question(call));
-                } else {
-                    let mut splice = Splice::default();
-                    splice.replace(id_at, call.raw());
-                    out.push(Out::ToClient { for_call: Some(call), frame: splice.apply(frame.bytes()) });
-                }
-            }
-            Some(Open::Checking(checking)) => self.checked(&checking, frame.result(), out),
-            Some(Open::Plain(_) | Open::Called(_) | Open::Asking(_) | Open::Guarded(_)) | None => {}
-        }
-        Route::Consumed
-    }
-
-    /// Takes a cancellation by the upstream: of a question of its own, or, in the modern era, of a subscription.
-    fn upstream_cancelled(
-        &mut self,
-        frame: &ServerFrame<'_>,
-        params: Range<usize>,
-        out: &mut Vec<Out>,
-    ) -> Route {
-        let text = frame.text(params.clone());
-        let Some(at) = member_at(text, "requestId") else { return Route::Forward };
-        let Some(id) = Id::parse(&text[at.clone()]).and_then(Id::text) else { return Route::Forward };
-        if let Some(call) = self.ours.get(&*id) {
-            let mut splice = Splice::default();
-            splice.replace(params.start + at.start..params.start + at.end, call.raw());
-            out.push(Out::ToClient { for_call: Some(call.clone()), frame: splice.apply(frame.bytes()) });
-            return Route::Consumed;
-        }
-        if self.ids.is_private(&id) { Route::Consumed } else { Route::Forward }
-    }
-
     /// Takes the time: settles what has waited long enough.
     pub fn tick(&mut self, now: Now, out: &mut Vec<Out>) {
         while self.deadlines.first().is_some_and(|(deadline, _)| *deadline <= now.boot) {
@@ -489,82 +180,15 @@ impl Envelope {
         self.deadlines.first().map(|(deadline, _)| *deadline)
     }
 
-    /// The client sends nothing more, and the upstream may get nothing more. Nobody can answer our questions, and what was
-    /// accepted and waits for the candidates of now can no longer run: such calls end with the refusal. Other open
-    /// requests stay open, because their answers may still be delivered.
-    pub fn client_closed(&mut self, now: Now, out: &mut Vec<Out>) {
-        self.client_is_closed = true;
-        self.guarded_client_closed(now, out);
-        let asks: Vec<RequestId> = self.asks.values().cloned().collect();
-        for call in asks {
-            if let Some(Open::Asking(asking)) = self.open.remove(call.borrow()) {
-                self.withdraw(&asking, "the client is gone", "client-closed", Provenance::System, now, out);
-                let frame = asking.refusal.bytes().to_vec();
-                out.push(Out::ToClient { for_call: Some(call), frame });
-            }
-        }
-        let checks: Vec<String> = self.ours.keys().cloned().collect();
-        for ours in checks {
-            self.end_check(&ours, "the client is gone", Outcome::Withdrawn, "client-closed", out);
-        }
-    }
-
-    /// The upstream is gone: every open request is answered with an error that names `status`, and so is every later
-    /// one. `status` is shown to the client: it says how the process ended, and nothing that the process wrote (S33).
-    pub fn upstream_ended(&mut self, status: &str, now: Now, out: &mut Vec<Out>) {
-        let message = ended_message(status);
-        let open: Vec<Open> = self.open.take().collect();
-        for open in open {
-            match &open {
-                Open::Asking(asking) => {
-                    self.withdraw(asking, "the server ended", "server-ended", Provenance::System, now, out);
-                }
-                Open::Checking(checking) => {
-                    out.push(checking.retry.given_up(Outcome::Withdrawn, "server-ended"));
-                }
-                Open::Guarded(held) => {
-                    held.withdraw("the server ended", "server-ended", Provenance::System, now, out);
-                }
-                Open::Plain(_) | Open::Called(_) | Open::Rerun(_) => {}
-            }
-            out.extend(open.id().map(|id| failed(id.to_owned(), INTERNAL, &message)));
-        }
-        self.ours.clear();
-        self.guarded_upstream_ended();
-        self.deadlines.clear();
-        self.progress.clear();
-        self.ended = Some(status.to_owned());
-    }
-
     /// How many requests of the client have no answer yet.
     pub fn open_requests(&self) -> usize {
         self.open.len()
     }
 }
 
-const ID_IN_USE: &str = "an open request has this id";
-
-fn ended_message(status: &str) -> String {
-    format!("the MCP server ended: {status}")
-}
-
 fn failed(id: RequestId, code: i32, message: &str) -> Out {
     let frame = reply::error(id.raw(), code, message, None);
     Out::ToClient { for_call: Some(id), frame }
-}
-
-/// Whether a response is `input_required`, which no session of the push era understands.
-fn is_question(frame: &ServerFrame<'_>) -> bool {
-    let kind = || {
-        member_named(frame.result()?, "resultType")
-            .and_then(|kind| Scanner::new(kind.as_bytes()).string().ok())
-    };
-    frame.looks.question && kind().is_some_and(|kind| kind.is("input_required"))
-}
-
-/// What the client gets instead: several clients show `input_required` as an empty result.
-fn unasked_question(id: RequestId) -> Out {
-    failed(id, INTERNAL, "the server asked in a way that this session does not know (input_required)")
 }
 
 #[cfg(test)]

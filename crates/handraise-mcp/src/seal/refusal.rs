@@ -1,7 +1,9 @@
 //! What the question about a refusal needs to know when its answer comes back.
 
 use super::wire::{Reader, Writer};
-use super::{Bound, ClockId, Expected, Expiry, Fault, Header, Keyring, MAX_STATE_BYTES, Purpose, open_body, seal};
+use super::{
+    Bound, ClockId, Expected, Expiry, Fault, Header, Keyring, MAX_STATE_BYTES, Purpose, open_body, seal,
+};
 use crate::Now;
 use crate::refusal::{Candidate, is_same};
 

@@ -11,9 +11,10 @@ use crate::Now;
 use crate::canonical::{self, Dialect, canonical};
 use crate::confirm::{self, ARGUMENT, ConfirmConfig, Guarding, MAX_TOKEN_PREVIEW_BYTES, Rejection, Told};
 use crate::declared::{self, Party};
+use crate::envelope::from_client::ID_IN_USE;
 use crate::envelope::mrtr::string;
 use crate::envelope::open::{Call, tool};
-use crate::envelope::{Caller, Envelope, ID_IN_USE, Out, Route, failed};
+use crate::envelope::{Caller, Envelope, Out, Route, failed};
 use crate::frame::reply::{self, INVALID_PARAMS, INVALID_REQUEST};
 use crate::frame::splice::Splice;
 use crate::frame::{ClientFrame, Id};
@@ -123,7 +124,7 @@ impl Envelope {
         if exact_name(frame).is_some_and(|name| !config.guards.concern(&name)) {
             return Route::Forward;
         }
-        let party = declared::modern(frame).unwrap_or_else(|| self.handshake.party());
+        let party = self.party(frame);
         let outcome = Outcome::NotOffered;
         out.push(record(&party, tool(frame), Rail::Refuse, outcome, Provenance::System, None, Some("no-id")));
         if !frame.id_at.is_empty() {

@@ -6,7 +6,8 @@ use handraise_core::words::{Outcome, Provenance, Rail};
 use super::{Held, PATIENCE, Stage};
 use crate::Now;
 use crate::confirm::{Gathered, Gathering, Offer, Told, ToolList, harmful_on, listed_as_guarded};
-use crate::envelope::mrtr::meta_without_progress;
+use crate::envelope::check::meta_without_progress;
+use crate::envelope::mrtr::string;
 use crate::envelope::open::Open;
 use crate::envelope::{Envelope, Out, Route};
 use crate::frame::reply;
@@ -41,7 +42,7 @@ impl Envelope {
         self.process.config.confirm.as_ref()?;
         let cursor = frame.param_named("cursor").filter(|cursor| *cursor != "null");
         // A cursor that is no text names no page that we know of.
-        let cursor = cursor.map(|cursor| super::super::mrtr::string(cursor).unwrap_or_default());
+        let cursor = cursor.map(|cursor| string(cursor).unwrap_or_default());
         Some(Box::new(Lists { cursor, changes: self.guarded.changes }))
     }
 

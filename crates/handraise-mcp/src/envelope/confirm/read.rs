@@ -6,7 +6,8 @@ use super::{Brought, Fresh, Held, PATIENCE, Stage};
 use crate::Now;
 use crate::canonical::Unbindable;
 use crate::confirm::{Preview, PreviewFault, Told, gateway_payload, hash_of};
-use crate::envelope::mrtr::meta_without_progress;
+use crate::envelope::check::meta_without_progress;
+use crate::envelope::from_upstream::is_question;
 use crate::envelope::process::Process;
 use crate::envelope::{Envelope, Out, Route};
 use crate::frame::reply::{self, INTERNAL};
@@ -54,7 +55,7 @@ impl Envelope {
         let rule = held.about.as_ref().and_then(|about| about.guard.preview());
         let read = match rule {
             // A question says so also in a result that is too large to be read.
-            Some(_) if crate::envelope::is_question(frame) => Err(PreviewFault::Asked),
+            Some(_) if is_question(frame) => Err(PreviewFault::Asked),
             // A refusal need not call itself an error.
             Some(_) if self.is_refusal(frame) => Err(PreviewFault::Refused),
             Some(rule) => Preview::read(rule, frame.result()),

@@ -1,0 +1,162 @@
+//! What comes from the upstream: its answers, its own requests, its notifications.
+
+use std::ops::Range;
+
+use super::open::{Open, Opens};
+use super::{Envelope, Out, Route, failed};
+use crate::Now;
+use crate::frame::reply::{self, INTERNAL, INVALID_REQUEST};
+use crate::frame::splice::Splice;
+use crate::frame::{Id, Looks, RequestId, Scanner, ServerFrame, Shape, member_at, member_named};
+
+impl Envelope {
+    /// Takes a frame of the upstream. Once [`Self::upstream_ended`] has answered for it, nothing of it counts.
+    pub fn upstream_frame(&mut self, frame: &ServerFrame<'_>, now: Now, out: &mut Vec<Out>) -> Route {
+        if self.ended.is_some() {
+            return Route::Consumed;
+        }
+        self.tick(now, out);
+        match &frame.shape {
+            Shape::Response { id, id_at } => match self.open.remove(*id) {
+                Some(open) => self.upstream_response(frame, *id, open, now, out),
+                None => self.private_response(frame, *id, id_at.clone(), now, out),
+            },
+            Shape::Request { id, method } => {
+                if id.text().is_some_and(|id| self.ids.is_ask(&id)) {
+                    let message = "the id is in a name space that is not the server's";
+                    out.push(Out::ToUpstream(reply::error(id.raw(), INVALID_REQUEST, message, None)));
+                    return Route::Consumed;
+                }
+                if method == "elicitation/create" {
+                    self.upstream_asks += 1;
+                    if let Some(route) = self.asked_by_preview(*id, out) {
+                        return route;
+                    }
+                }
+                Route::Forward
+            }
+            Shape::Notification { method, params } => match &**method {
+                "notifications/progress" if !self.progress.passes(frame.text(params.clone())) => {
+                    Route::Consumed
+                }
+                "notifications/cancelled" => self.upstream_cancelled(frame, params.clone(), out),
+                "notifications/tools/list_changed" => {
+                    self.tools_changed();
+                    Route::Forward
+                }
+                _ => Route::Forward,
+            },
+            Shape::Other => Route::Forward,
+        }
+    }
+
+    /// Takes the upstream's answer to a request that is open.
+    fn upstream_response(
+        &mut self,
+        frame: &ServerFrame<'_>,
+        id: Id<'_>,
+        open: Open,
+        now: Now,
+        out: &mut Vec<Out>,
+    ) -> Route {
+        match open {
+            Open::Called(call) => {
+                if frame.looks == Looks::default() {
+                    self.progress.forget(call.progress_token());
+                    return Route::Forward;
+                }
+                self.call_result(call, frame, now, out)
+            }
+            Open::Plain(plain) => {
+                match (plain.opens, frame.result()) {
+                    (Opens::Session, Some(result)) => self.handshake.negotiated(result),
+                    (Opens::Discovery, Some(_)) => self.handshake.discovered(),
+                    (Opens::Nothing | Opens::Session | Opens::Discovery, _) => {}
+                }
+                if plain.is_legacy && is_question(frame) {
+                    out.push(unasked_question(plain.id));
+                    return Route::Consumed;
+                }
+                self.note_passed_on(frame);
+                if let Some(lists) = &plain.lists
+                    && let Some(frame) = self.listed(frame, lists, now)
+                {
+                    out.push(Out::ToClient { for_call: Some(plain.id), frame });
+                    return Route::Consumed;
+                }
+                self.unkept_result(plain, frame, out);
+                Route::Forward
+            }
+            // The answer has been here already: the client gets one.
+            held @ (Open::Asking(_) | Open::Rerun(_) | Open::Checking(_) | Open::Guarded(_)) => {
+                self.open.insert(id, held);
+                Route::Consumed
+            }
+        }
+    }
+
+    /// Takes an answer that belongs to none of the client's requests: to a call that we ran again, or to one that was
+    /// cancelled meanwhile.
+    fn private_response(
+        &mut self,
+        frame: &ServerFrame<'_>,
+        id: Id<'_>,
+        id_at: Range<usize>,
+        now: Now,
+        out: &mut Vec<Out>,
+    ) -> Route {
+        let Some(private) = id.text().filter(|id| self.ids.is_request(id)) else { return Route::Forward };
+        let Some(call) = self.ours.remove(&*private) else {
+            self.guarded_response(&private, frame, now, out);
+            return Route::Consumed;
+        };
+        match self.open.remove(call.borrow()) {
+            Some(Open::Rerun(rerun)) => {
+                self.progress.ran_again(rerun.call.progress_token());
+                if is_question(frame) {
+                    out.push(unasked_question(call));
+                } else {
+                    let mut splice = Splice::default();
+                    splice.replace(id_at, call.raw());
+                    out.push(Out::ToClient { for_call: Some(call), frame: splice.apply(frame.bytes()) });
+                }
+            }
+            Some(Open::Checking(checking)) => self.checked(&checking, frame.result(), out),
+            Some(Open::Plain(_) | Open::Called(_) | Open::Asking(_) | Open::Guarded(_)) | None => {}
+        }
+        Route::Consumed
+    }
+
+    /// Takes a cancellation by the upstream: of a question of its own, or, in the modern era, of a subscription.
+    fn upstream_cancelled(
+        &mut self,
+        frame: &ServerFrame<'_>,
+        params: Range<usize>,
+        out: &mut Vec<Out>,
+    ) -> Route {
+        let text = frame.text(params.clone());
+        let Some(at) = member_at(text, "requestId") else { return Route::Forward };
+        let Some(id) = Id::parse(&text[at.clone()]).and_then(Id::text) else { return Route::Forward };
+        if let Some(call) = self.ours.get(&*id) {
+            let mut splice = Splice::default();
+            splice.replace(params.start + at.start..params.start + at.end, call.raw());
+            out.push(Out::ToClient { for_call: Some(call.clone()), frame: splice.apply(frame.bytes()) });
+            return Route::Consumed;
+        }
+        if self.ids.is_private(&id) { Route::Consumed } else { Route::Forward }
+    }
+}
+
+/// Whether a response is `input_required`, which no session of the push era understands.
+pub(super) fn is_question(frame: &ServerFrame<'_>) -> bool {
+    let kind = || {
+        member_named(frame.result()?, "resultType")
+            .and_then(|kind| Scanner::new(kind.as_bytes()).string().ok())
+    };
+    frame.looks.question && kind().is_some_and(|kind| kind.is("input_required"))
+}
+
+/// What the client gets instead: several clients show `input_required` as an empty result.
+pub(super) fn unasked_question(id: RequestId) -> Out {
+    failed(id, INTERNAL, "the server asked in a way that this session does not know (input_required)")
+}
