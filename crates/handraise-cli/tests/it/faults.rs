@@ -8,17 +8,6 @@ use crate::support::{
     Agent, Ending, Home, Up, alive, binary, call, kill, pick, terminate, tree, wait_for, wait_within,
 };
 
-/// Nothing may be left after this (quality.md, "Reliability").
-const GONE: Duration = Duration::from_secs(2);
-
-#[track_caller]
-fn assert_gone(processes: &[u32]) {
-    assert!(!processes.is_empty(), "there was nothing to end");
-    wait_within("end of every process", GONE, || {
-        processes.iter().all(|process| !alive(*process)).then_some(())
-    });
-}
-
 #[test]
 fn s35_nothing_of_a_killed_handraise_agent_is_left() {
     let home = Home::new();

@@ -6,9 +6,6 @@ use serde_json::{Value, json};
 
 use crate::support::{Agent, Home, Up, alive, kill, tree, wait_for, wait_within};
 
-/// Nothing may be left after this (S35).
-const GONE: Duration = Duration::from_secs(2);
-
 /// A command that says that it runs, ignores every signal that can be ignored, and has sent a process of the same kind
 /// into a session of its own.
 fn stubborn(home: &Home) -> Value {
@@ -35,13 +32,6 @@ fn family(home: &Home, agent: &Agent) -> Vec<u32> {
     // Two supervisors, the agent, the command, what it has hidden.
     assert!(below.len() >= 5 && below.contains(&hidden), "{below:?}");
     below
-}
-
-#[track_caller]
-fn assert_gone(processes: &[u32]) {
-    wait_within("end of every process", GONE, || {
-        processes.iter().all(|process| !alive(*process)).then_some(())
-    });
 }
 
 #[test]

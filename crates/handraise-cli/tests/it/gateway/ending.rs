@@ -9,17 +9,6 @@ use crate::support::{
     Gateway, Home, Setup, alive, binary, kill, send, terminate, tree, wait_for, wait_within,
 };
 
-/// Nothing may be left after this (quality.md, "Reliability").
-const GONE: Duration = Duration::from_secs(2);
-
-#[track_caller]
-fn assert_gone(processes: &[u32]) {
-    assert!(!processes.is_empty(), "there was nothing to end");
-    wait_within("end of every process", GONE, || {
-        processes.iter().all(|process| !alive(*process)).then_some(())
-    });
-}
-
 #[test]
 fn a_pipe_into_a_server_gets_its_answers_and_its_exit_status() {
     let home = Home::new();

@@ -1,21 +1,27 @@
-//! A client of `handraise mcp`: raw frames in and out, and the scripted server's witness.
+//! The client of `handraise mcp` on stdin and stdout.
 
 use std::{
     io::{BufRead as _, BufReader, Write as _},
     ops::Deref,
     process::{Child, ChildStdin, Command, Stdio},
-    sync::mpsc::{Receiver, RecvTimeoutError, channel},
+    sync::mpsc::channel,
 };
 
 use serde_json::{Value, json};
 
-use super::{BOUND, Collected, Home, Witness, binary, kill, terminate, wait_for};
+use super::{
+    Collected, Home, Witness, binary,
+    client::{Client, Way},
+    kill, terminate, wait_for,
+};
 
 /// A running gateway with a server behind it, and us as its client.
-pub(crate) struct Gateway {
+pub(crate) type Gateway = Client<Pipe>;
+
+/// A gateway's process and its stdin.
+pub(crate) struct Pipe {
     pub(crate) child: Child,
     pub(crate) stdin: Option<ChildStdin>,
-    lines: Receiver<Vec<u8>>,
     witness: Witness,
 }
 
@@ -42,7 +48,7 @@ pub(crate) enum Pair {
     HttpTwice,
 }
 
-impl Gateway {
+impl Client<Pipe> {
     /// The scripted server behind a gateway.
     pub(crate) fn start(home: &Home, server: &[&str]) -> Self {
         Self::start_with(home, &Setup { server, variables: &[], before: &[] })
@@ -101,81 +107,14 @@ impl Gateway {
             }
         });
         let stdin = child.stdin.take();
-        Self { child, stdin, lines, witness: Witness::new(home.path(), log) }
+        Self::new(Pipe { child, stdin, witness: Witness::new(home.path(), log) }, lines)
     }
+}
 
-    /// Writes bytes as they are.
-    pub(crate) fn write(&mut self, bytes: &[u8]) {
-        let stdin = self.stdin.as_mut().unwrap();
-        stdin.write_all(bytes).unwrap();
-        stdin.flush().unwrap();
-    }
-
-    /// Sends a frame.
-    pub(crate) fn send(&mut self, frame: &Value) {
-        self.write(format!("{frame}\n").as_bytes());
-    }
-
+impl Pipe {
     /// Closes the gateway's stdin.
     pub(crate) fn close(&mut self) {
         self.stdin = None;
-    }
-
-    /// The next line with its end, as it came.
-    #[track_caller]
-    pub(crate) fn line(&self) -> Vec<u8> {
-        match self.lines.recv_timeout(BOUND) {
-            Ok(line) => line,
-            Err(RecvTimeoutError::Timeout) => panic!("no line; the log: {}", self.log.text()),
-            Err(RecvTimeoutError::Disconnected) => panic!("stdout ended; the log: {}", self.log.text()),
-        }
-    }
-
-    /// The next frame.
-    #[track_caller]
-    pub(crate) fn receive(&self) -> Value {
-        let line = self.line();
-        serde_json::from_slice(&line).unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&line)))
-    }
-
-    /// Every line that still comes until the end.
-    pub(crate) fn rest(&self) -> Vec<u8> {
-        let mut rest = Vec::new();
-        loop {
-            match self.lines.recv_timeout(BOUND) {
-                Ok(line) => rest.extend(line),
-                Err(RecvTimeoutError::Disconnected) => return rest,
-                Err(RecvTimeoutError::Timeout) => panic!("stdout stays open; the log: {}", self.log.text()),
-            }
-        }
-    }
-
-    /// Opens a session of the legacy era with these capabilities.
-    #[track_caller]
-    pub(crate) fn initialize(&mut self, version: &str, capabilities: &Value) {
-        self.send(&json!({"jsonrpc": "2.0", "id": "init", "method": "initialize", "params": {
-            "protocolVersion": version, "capabilities": capabilities,
-            "clientInfo": {"name": "tests", "version": "1"},
-        }}));
-        let answer = self.receive();
-        assert_eq!(answer["id"], "init", "{answer}");
-        assert_eq!(answer["result"]["protocolVersion"], version);
-        self.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
-    }
-
-    /// Calls a tool in the legacy era.
-    pub(crate) fn call(&mut self, id: &Value, tool: &str, arguments: &Value) {
-        self.send(&json!({"jsonrpc": "2.0", "id": id, "method": "tools/call",
-            "params": {"name": tool, "arguments": arguments}}));
-    }
-
-    /// Calls a tool and waits for its answer.
-    #[track_caller]
-    pub(crate) fn answer(&mut self, id: &Value, tool: &str, arguments: &Value) -> Value {
-        self.call(id, tool, arguments);
-        let answer = self.receive();
-        assert_eq!(answer["id"], *id, "{answer}");
-        answer
     }
 
     /// The exit status, once there is one.
@@ -190,7 +129,24 @@ impl Gateway {
     }
 }
 
-impl Deref for Gateway {
+impl Way for Pipe {
+    fn write(&mut self, bytes: &[u8]) {
+        let stdin = self.stdin.as_mut().unwrap();
+        stdin.write_all(bytes).unwrap();
+        stdin.flush().unwrap();
+    }
+
+    /// In the legacy era.
+    fn call(&self, id: &Value, params: &Value) -> Value {
+        json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})
+    }
+
+    fn witness(&self) -> &Witness {
+        &self.witness
+    }
+}
+
+impl Deref for Pipe {
     type Target = Witness;
 
     fn deref(&self) -> &Witness {
@@ -198,7 +154,7 @@ impl Deref for Gateway {
     }
 }
 
-impl Drop for Gateway {
+impl Drop for Pipe {
     fn drop(&mut self) {
         if self.child.try_wait().ok().flatten().is_none() {
             terminate(self.child.id());

@@ -1,8 +1,12 @@
 //! What the tests share: a home, an inbox, agents, and waiting with a bound.
 
+mod client;
+mod connection;
+mod frames;
 mod front;
 mod gateway;
 mod http;
+mod http_gateway;
 mod processes;
 mod relay;
 pub(crate) mod rig;
@@ -17,10 +21,13 @@ use std::{
     time::Duration,
 };
 
-pub(crate) use front::{Connection, Front, FrontSetup, HttpGateway, initialize, modern};
+pub(crate) use connection::Connection;
+pub(crate) use frames::{initialize, modern};
+pub(crate) use front::{Front, FrontSetup};
 pub(crate) use gateway::{Gateway, Pair, Setup};
 pub(crate) use http::{Answer, Events, call, request, try_call};
-pub(crate) use processes::{alive, kill, pause, resume, send, terminate, tree};
+pub(crate) use http_gateway::HttpGateway;
+pub(crate) use processes::{alive, assert_gone, kill, pause, resume, send, terminate, tree};
 pub(crate) use relay::{Pass, Relay};
 pub(crate) use rig::{Asked, Rig};
 use serde_json::{Value, json};

@@ -1,6 +1,13 @@
 //! Looking at processes and ending them.
 
+use std::time::Duration;
+
 use rustix::process::{Pid, Signal, kill_process};
+
+use super::wait_within;
+
+/// Nothing may be left after this (quality.md, "Reliability").
+const GONE: Duration = Duration::from_secs(2);
 
 fn pid(id: u32) -> Pid {
     Pid::from_raw(i32::try_from(id).unwrap()).unwrap()
@@ -54,4 +61,13 @@ pub(crate) fn tree(id: u32) -> Vec<u32> {
         }
     }
     found
+}
+
+/// None of these processes, of which there is one at least, is left in time.
+#[track_caller]
+pub(crate) fn assert_gone(processes: &[u32]) {
+    assert!(!processes.is_empty(), "there was nothing to end");
+    wait_within("end of every process", GONE, || {
+        processes.iter().all(|process| !alive(*process)).then_some(())
+    });
 }
