@@ -2,3 +2,5 @@
 
 #[cfg(test)]
 mod canonical_against_node;
+#[cfg(test)]
+mod corpus;

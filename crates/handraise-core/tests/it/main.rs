@@ -1,0 +1,4 @@
+//! What only the public interface tells.
+
+#[cfg(test)]
+mod corpus;

@@ -1,0 +1,7 @@
+#![no_main]
+//! libFuzzer's way to the check of the same name.
+
+#[path = "../checks/forms.rs"]
+mod forms;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| forms::check(bytes));

@@ -1,0 +1,7 @@
+#![no_main]
+//! libFuzzer's way to the check of the same name.
+
+#[path = "../checks/token.rs"]
+mod token;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| token::check(bytes));
