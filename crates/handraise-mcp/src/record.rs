@@ -3,6 +3,7 @@
 use handraise_core::words::{Declared, Era, Outcome, Provenance, Rail};
 use serde::Serialize;
 
+use crate::declared::Party;
 use crate::visible;
 
 /// What a log line with a record begins with.
@@ -66,6 +67,23 @@ struct Wire<'a> {
 }
 
 impl Record {
+    /// A record about a call of a party's, without latency, refusal and reason.
+    pub fn of(party: &Party, tool: String, rail: Rail, outcome: Outcome, provenance: Provenance) -> Self {
+        Self {
+            declared: party.declared,
+            era: party.era,
+            rail,
+            outcome,
+            provenance,
+            latency_ms: None,
+            tool,
+            refusal: None,
+            client: party.client.clone(),
+            protocol_version: party.version.clone(),
+            reason: None,
+        }
+    }
+
     /// The record as compact JSON on one line. Controls and bidi characters of foreign names are escaped; names are cut
     /// after [`MAX_NAME_BYTES`]; outcomes that nobody waited for have no latency.
     pub fn to_json(&self) -> String {

@@ -80,19 +80,8 @@ impl Envelope {
         out: &mut Vec<Out>,
     ) -> Route {
         let party = self.party(frame);
-        out.push(Out::Record(Record {
-            declared: party.declared,
-            era: party.era,
-            rail: Rail::Form,
-            outcome: Outcome::Invalid,
-            provenance: Provenance::Client,
-            latency_ms: None,
-            tool: tool(frame),
-            refusal: None,
-            client: party.client,
-            protocol_version: party.version,
-            reason: Some(reason),
-        }));
+        let record = Record::of(&party, tool(frame), Rail::Form, Outcome::Invalid, Provenance::Client);
+        out.push(Out::Record(Record { reason: Some(reason), ..record }));
         out.push(invalid_state(id));
         Route::Consumed
     }

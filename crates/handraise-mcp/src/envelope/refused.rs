@@ -35,19 +35,9 @@ impl Subject {
         latency_ms: Option<u64>,
         reason: Option<&'static str>,
     ) -> Out {
-        Out::Record(Record {
-            declared: self.party.declared,
-            era: self.party.era,
-            rail,
-            outcome,
-            provenance,
-            latency_ms,
-            tool: self.tool.clone(),
-            refusal: Some(self.ambiguity.rule.name().to_owned()),
-            client: self.party.client.clone(),
-            protocol_version: self.party.version.clone(),
-            reason,
-        })
+        let refusal = Some(self.ambiguity.rule.name().to_owned());
+        let record = Record::of(&self.party, self.tool.clone(), rail, outcome, provenance);
+        Out::Record(Record { latency_ms, refusal, reason, ..record })
     }
 
     /// The tool's name as a human reads it: what does something else than appear is made visible (S26).

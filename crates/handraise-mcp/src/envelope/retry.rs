@@ -139,20 +139,11 @@ impl Retry {
     }
 
     fn record_by(&self, provenance: Provenance, outcome: Outcome, reason: Option<&'static str>) -> Out {
-        let latency = u64::try_from(self.latency.as_millis()).ok();
-        Out::Record(Record {
-            declared: self.party.declared,
-            era: self.party.era,
-            rail: if outcome == Outcome::Disabled { Rail::Refuse } else { Rail::Form },
-            outcome,
-            provenance,
-            latency_ms: latency,
-            tool: self.tool.clone(),
-            refusal: Some(self.state.refusal.clone()),
-            client: self.party.client.clone(),
-            protocol_version: self.party.version.clone(),
-            reason,
-        })
+        let latency_ms = u64::try_from(self.latency.as_millis()).ok();
+        let rail = if outcome == Outcome::Disabled { Rail::Refuse } else { Rail::Form };
+        let refusal = Some(self.state.refusal.clone());
+        let record = Record::of(&self.party, self.tool.clone(), rail, outcome, provenance);
+        Out::Record(Record { latency_ms, refusal, reason, ..record })
     }
 }
 

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
 use super::judge::{Arrival, arguments, without_token};
-use super::{Held, Stage, record};
+use super::{Held, Stage};
 use crate::Now;
 use crate::canonical::{Dialect, canonical};
 use crate::confirm::{ARGUMENT, ConfirmAnswer, ConfirmConfig, REQUEST, Spent, Told, claimed};
@@ -18,6 +18,7 @@ use crate::envelope::retry::since;
 use crate::envelope::{Caller, Envelope, Out, Route};
 use crate::frame::ClientFrame;
 use crate::pointer::sole;
+use crate::record::Record;
 use crate::seal::{self, Approval, ConfirmState, Fault, Purpose, RefusalState, TTL};
 
 /// The most states of the upstream that are remembered as those of confirmed calls; the oldest goes first.
@@ -196,7 +197,8 @@ impl Envelope {
         let (outcome, reason, what) = super::answer::ending(answer, is_shown, &arrival.action);
         out.push(Self::burn(state.nonce, state.expiry.wall_ms));
         let (party, tool) = (&arrival.party, arrival.tool.clone());
-        out.push(record(party, tool, Rail::Form, outcome, provenance, Some(latency_ms), reason));
+        let record = Record::of(party, tool, Rail::Form, outcome, provenance);
+        out.push(Out::Record(Record { latency_ms: Some(latency_ms), reason, ..record }));
         out.push(arrival.told(&what));
         Err(Route::Consumed)
     }

@@ -6,11 +6,11 @@ use handraise_core::words::{Outcome, Provenance, Rail};
 use serde_json::value::RawValue;
 
 use super::carry::Carries;
-use super::{About, Accepted, Brought, Held, Stage, rail, record, told};
+use super::{About, Accepted, Brought, Held, Stage, rail, told};
 use crate::Now;
 use crate::canonical::{self, Dialect, canonical};
 use crate::confirm::{self, ARGUMENT, ConfirmConfig, Guarding, MAX_TOKEN_PREVIEW_BYTES, Rejection, Told};
-use crate::declared::{self, Party};
+use crate::declared::Party;
 use crate::envelope::from_client::ID_IN_USE;
 use crate::envelope::mrtr::string;
 use crate::envelope::open::{Call, tool};
@@ -19,6 +19,7 @@ use crate::frame::reply::{self, INVALID_PARAMS, INVALID_REQUEST};
 use crate::frame::splice::Splice;
 use crate::frame::{ClientFrame, Id};
 use crate::pointer::{self, sole};
+use crate::record::Record;
 
 /// A call as it came, and what is known about it.
 pub(super) struct Arrival<'a, 'b> {
@@ -44,7 +45,8 @@ impl Arrival<'_, '_> {
         provenance: Provenance,
         reason: Option<&'static str>,
     ) -> Out {
-        record(&self.party, self.tool.clone(), rail, outcome, provenance, None, reason)
+        let record = Record::of(&self.party, self.tool.clone(), rail, outcome, provenance);
+        Out::Record(Record { reason, ..record })
     }
 
     pub(super) fn told(&self, what: &Told) -> Out {
@@ -125,8 +127,7 @@ impl Envelope {
             return Route::Forward;
         }
         let party = self.party(frame);
-        let outcome = Outcome::NotOffered;
-        out.push(record(&party, tool(frame), Rail::Refuse, outcome, Provenance::System, None, Some("no-id")));
+        out.push(not_offered(&party, tool(frame), "no-id"));
         if !frame.id_at.is_empty() {
             let message = "a tool call that needs a confirmation has an id that is a string or a number";
             let frame = reply::error("null", INVALID_REQUEST, message, None);
@@ -160,8 +161,7 @@ impl Envelope {
         let (arguments, raw) = match bindable {
             Ok(bindable) => bindable,
             Err(why) => {
-                let (outcome, reason) = (Outcome::NotOffered, Some(why.as_str()));
-                out.push(record(&party, tool, Rail::Refuse, outcome, Provenance::System, None, reason));
+                out.push(not_offered(&party, tool, why.as_str()));
                 out.push(told(id, party.era, &Told::unbindable(&action, why)));
                 return Some(Route::Consumed);
             }
@@ -169,8 +169,7 @@ impl Envelope {
         // No surface shows that much, and nothing of it is kept.
         if arguments.as_str().len() > MAX_TOKEN_PREVIEW_BYTES {
             let hidden = arguments.as_str().len() - MAX_TOKEN_PREVIEW_BYTES;
-            let (outcome, reason) = (Outcome::NotOffered, Some("too-long"));
-            out.push(record(&party, tool, Rail::Refuse, outcome, Provenance::System, None, reason));
+            out.push(not_offered(&party, tool, "too-long"));
             out.push(told(id, party.era, &Told::too_long(&action, hidden)));
             return Some(Route::Consumed);
         }
@@ -270,6 +269,12 @@ impl Envelope {
         };
         self.read_fresh(Box::new(held), now, out);
     }
+}
+
+/// A record of a call that is not asked about, and does not run.
+fn not_offered(party: &Party, tool: String, reason: &'static str) -> Out {
+    let record = Record::of(party, tool, Rail::Refuse, Outcome::NotOffered, Provenance::System);
+    Out::Record(Record { reason: Some(reason), ..record })
 }
 
 /// The tool's name, where every reader reads the same.

@@ -167,7 +167,8 @@ impl Held {
     ) -> Out {
         let of_call = || ClientFrame::read(self.call.bytes()).map(|frame| tool(&frame)).unwrap_or_default();
         let tool = self.about.as_ref().map_or_else(of_call, |about| about.tool.clone());
-        record(&self.party, tool, rail, outcome, provenance, latency_ms, reason)
+        let record = Record::of(&self.party, tool, rail, outcome, provenance);
+        Out::Record(Record { latency_ms, reason, ..record })
     }
 
     fn action(&self) -> &str {
@@ -202,30 +203,6 @@ impl Held {
         let rail = self.about.as_ref().map_or(Rail::Refuse, |about| about.rail);
         out.push(self.record(rail, Outcome::Withdrawn, provenance, latency, Some(reason)));
     }
-}
-
-fn record(
-    party: &Party,
-    tool: String,
-    rail: Rail,
-    outcome: Outcome,
-    provenance: Provenance,
-    latency_ms: Option<u64>,
-    reason: Option<&'static str>,
-) -> Out {
-    Out::Record(Record {
-        declared: party.declared,
-        era: party.era,
-        rail,
-        outcome,
-        provenance,
-        latency_ms,
-        tool,
-        refusal: None,
-        client: party.client.clone(),
-        protocol_version: party.version.clone(),
-        reason,
-    })
 }
 
 /// The answer to a call of which nothing was done.
