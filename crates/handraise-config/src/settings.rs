@@ -1,5 +1,8 @@
 //! Flag > environment > file > default, for every setting.
 
+mod reader;
+mod strange;
+
 use std::{
     collections::BTreeMap,
     fmt,
@@ -12,11 +15,14 @@ use crate::{
     duration,
     environment::Environment,
     error::ConfigError,
-    file::{ConfigFile, closest},
+    file::ConfigFile,
     lists::{self, AgentEntry, CallerEntry, ConfirmEntry, McpServerEntry, RefusalEntry, Who},
-    registry::{self, Default, Kind, OTHER_VARIABLES, SETTINGS, Setting},
+    registry::{self, Setting},
     value::{Raw, Secret},
 };
+
+use reader::Reader;
+use strange::strange_variables;
 
 /// Where a value comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -365,77 +371,7 @@ pub fn load(
     })
 }
 
-/// The sources of one start.
-struct Reader<'a> {
-    flags: &'a Flags,
-    environment: &'a Environment,
-    file: Option<&'a ConfigFile>,
-    home: Option<&'a Path>,
-}
-
-impl<'a> Reader<'a> {
-    /// Every value that was given for a setting, the winner first.
-    fn given(&self, setting: &'static Setting) -> Result<Vec<(Raw<'a>, Origin)>, ConfigError> {
-        let mut given = Vec::new();
-        if let Some(text) = self.flags.0.get(setting.key) {
-            given.push((Raw::Text(text), Origin::Flag(setting.flag.unwrap_or("a flag"))));
-        }
-        for name in setting.variables() {
-            if let Some(value) = self.environment.get(&name) {
-                let origin = Origin::Environment(name);
-                let text = value.to_str().ok_or_else(|| ConfigError::Value {
-                    origin: origin.clone(),
-                    value: "not UTF-8".to_owned(),
-                    expected: "it takes text".to_owned(),
-                })?;
-                given.push((Raw::Text(text), origin));
-            }
-        }
-        if let Some(file) = self.file
-            && let Some(value) = file.value(setting.key)
-        {
-            given.push((Raw::Toml(value), Origin::File { key: setting.key, path: file.path().to_owned() }));
-        }
-        if let Default::Value(text) = setting.default {
-            given.push((Raw::Text(text), Origin::Default));
-        }
-        Ok(given)
-    }
-
-    /// Judges every given value: a wrong one is a mistake even while another wins.
-    fn check_all(&self) -> Result<(), ConfigError> {
-        for setting in SETTINGS {
-            for (raw, origin) in self.given(setting)? {
-                raw.fits(setting, self.home).map_err(|expected| wrong(setting, raw, origin, expected))?;
-            }
-        }
-        Ok(())
-    }
-
-    fn optional<T>(
-        &self,
-        setting: &'static Setting,
-        read: impl FnOnce(Raw<'a>) -> Result<T, String>,
-    ) -> Result<Option<Sourced<T>>, ConfigError> {
-        let Some((raw, origin)) = self.given(setting)?.into_iter().next() else { return Ok(None) };
-        match read(raw) {
-            Ok(value) => Ok(Some(Sourced { value, origin })),
-            Err(expected) => Err(wrong(setting, raw, origin, expected)),
-        }
-    }
-
-    fn required<T>(
-        &self,
-        setting: &'static Setting,
-        read: impl FnOnce(Raw<'a>) -> Result<T, String>,
-    ) -> Result<Sourced<T>, ConfigError> {
-        self.optional(setting, read)?.ok_or_else(|| ConfigError::Value {
-            origin: Origin::Default,
-            value: "unset".to_owned(),
-            expected: format!("'{}' needs a value", setting.key),
-        })
-    }
-
+impl Reader<'_> {
     fn listening(&self) -> Result<Listening, ConfigError> {
         let path = |setting| Ok(self.optional(setting, |raw| raw.path(self.home))?.map(|path| path.value));
         let names =
@@ -456,51 +392,6 @@ impl<'a> Reader<'a> {
             connections: size(&registry::MCP_CONNECTIONS)?,
         })
     }
-
-    fn integer(&self, setting: &'static Setting) -> Result<u64, ConfigError> {
-        let (least, most) = match setting.kind {
-            Kind::Integer { least, most } => (least, most),
-            _ => (0, u64::MAX),
-        };
-        self.required(setting, |raw| raw.integer(least, most)).map(|number| number.value)
-    }
-
-    fn word(&self, setting: &'static Setting) -> Result<&'static str, ConfigError> {
-        let words = match setting.kind {
-            Kind::Word(words) => words,
-            _ => &[],
-        };
-        self.required(setting, |raw| raw.word(words)).map(|word| word.value)
-    }
-}
-
-fn wrong(setting: &Setting, raw: Raw<'_>, origin: Origin, expected: String) -> ConfigError {
-    let value = if setting.is_secret { "(hidden)".to_owned() } else { raw.shown() };
-    ConfigError::Value { origin, value, expected }
-}
-
-/// Variables that begin like ours and are none. They are no error: a newer version or another program may own them.
-fn strange_variables(environment: &Environment) -> Vec<String> {
-    let known: Vec<String> = SETTINGS
-        .iter()
-        .flat_map(|setting| setting.variables())
-        .chain(OTHER_VARIABLES.iter().map(|(name, _)| (*name).to_owned()))
-        .collect();
-    environment
-        .iter()
-        .filter_map(|(name, _)| name.to_str())
-        .filter(|name| name.starts_with("HANDRAISE_") && !known.iter().any(|known| known == name))
-        .filter_map(|name| {
-            let meant = closest(name, known.iter().map(String::as_str).filter(|known| is_near(name, known)))?;
-            Some(format!("the environment variable {name} is no setting; did you mean {meant}?"))
-        })
-        .collect()
-}
-
-/// Whether two names differ by a slip of the keyboard. The common beginning makes every two of ours look alike
-/// otherwise.
-fn is_near(name: &str, known: &str) -> bool {
-    strsim::damerau_levenshtein(name, known) <= 2
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use toml::Value;
 
-use super::{Entry, entries};
+use super::entry::{Entry, entries};
 use crate::{error::ConfigError, file::ConfigFile, value::strings};
 
 /// `[[confirm]]`: tools whose calls run only once they were confirmed. Patterns and pointers are judged by whoever uses
