@@ -1,11 +1,11 @@
 //! Processes that are killed, and agents that send garbage.
 
-use std::{process::Stdio, time::Duration};
+use std::process::Stdio;
 
 use serde_json::{Value, json};
 
 use crate::support::{
-    Agent, Ending, Home, Up, alive, binary, call, kill, pick, terminate, tree, wait_for, wait_within,
+    Agent, Ending, Home, Up, assert_gone, binary, call, kill, pick, terminate, tree, wait_for,
 };
 
 #[test]

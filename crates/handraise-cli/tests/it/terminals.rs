@@ -1,10 +1,8 @@
 //! `handraise agent --allow-terminal` through real processes: what is offered, what commands see, what is left.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 
-use crate::support::{Agent, Home, Up, alive, kill, tree, wait_for, wait_within};
+use crate::support::{Agent, Home, Up, alive, assert_gone, kill, tree, wait_for};
 
 /// A command that says that it runs, ignores every signal that can be ignored, and has sent a process of the same kind
 /// into a session of its own.

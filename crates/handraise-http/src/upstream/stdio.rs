@@ -14,7 +14,6 @@ use std::{
 };
 
 use bytes::Bytes;
-use handraise_core::Moment;
 use handraise_mcp::{
     Now,
     confirm::Spent,
@@ -27,7 +26,7 @@ use handraise_mcp::{
 };
 use handraise_spent::{Spender, Store};
 use handraise_transport::{
-    clock::{Clock as _, SystemClock},
+    clock::SystemClock,
     ends::Ends,
     frames::{Found, Frames},
     ids,
@@ -92,8 +91,10 @@ pub async fn run(settings: Stdio, mut signals: mpsc::Receiver<Signal>) -> io::Re
     let (link, mut arrivals) = Link::new(&server);
     let mut client = read_client(max_frame)?;
     let (says, mut said) = mpsc::unbounded_channel();
-    // Who is gone needs no answer.
-    let tell = move |(), ticket, was| drop(says.send((ticket, was)));
+    let tell = move |(), ticket, was| {
+        // Who is gone needs no answer.
+        let _ = says.send((ticket, was));
+    };
     let spender = Spender::start(spent, 1, SystemClock::shared(), tell)?;
     // One client, by its pipe: there is nobody else whom a state could belong to.
     let caller = Arc::new(Caller { principal: "stdio".to_owned(), session: None });

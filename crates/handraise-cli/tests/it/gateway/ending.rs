@@ -1,12 +1,12 @@
 //! How it ends: the client's end, the server's, ours.
 
-use std::{process::Command, time::Duration};
+use std::process::Command;
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::support::{
-    Gateway, Home, Setup, alive, binary, kill, send, terminate, tree, wait_for, wait_within,
+    Gateway, Home, Setup, alive, assert_gone, binary, kill, send, terminate, tree, wait_for,
 };
 
 #[test]
