@@ -28,7 +28,7 @@ pub(crate) fn check(bytes: &[u8]) {
         match line.first() {
             Some(b'<') => world.upstream(&line[1..]),
             Some(b'+') => world.later(Duration::from_secs(15)),
-            Some(b'!') => world.input(|envelope, now, out| envelope.client_closed(now, out)),
+            Some(b'!') => world.input(Envelope::client_closed),
             Some(_) => world.client(line),
             None => {}
         }

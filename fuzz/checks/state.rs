@@ -34,7 +34,7 @@ pub(crate) fn check(bytes: &[u8]) {
     let text = sealed(Purpose::Refusal);
     match RefusalState::open(&text, &KEYRING, CALLER, UPSTREAM, NOW, CLOCK) {
         Ok(state) => {
-            assert!(state.seal(&KEYRING, CALLER).is_ok_and(|again| again == text) || is_long(&state))
+            assert!(state.seal(&KEYRING, CALLER).is_ok_and(|again| again == text) || is_long(&state));
         }
         Err(fault) => assert_eq!(fault, Fault::Malformed),
     }

@@ -1,5 +1,6 @@
-#![no_main]
 //! libFuzzer's way to the check of the same name.
+
+#![no_main]
 
 #[path = "../checks/config.rs"]
 mod config;

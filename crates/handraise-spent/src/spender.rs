@@ -27,6 +27,7 @@ struct Desk<W> {
     inside: Mutex<Inside<W>>,
     /// There is more to do, or nothing any more.
     moved: Condvar,
+    clock: SharedClock,
 }
 
 struct Inside<W> {
@@ -49,14 +50,13 @@ impl<W: Send + 'static> Spender<W> {
         let Some(store) = store else { return Ok(Self(None)) };
         let complaints = Limited::new(Arc::clone(&clock));
         let inside = Inside { turns: Turns::default(), complaints, is_over: false };
-        let desk = Arc::new(Desk { inside: Mutex::new(inside), moved: Condvar::new() });
+        let desk = Arc::new(Desk { inside: Mutex::new(inside), moved: Condvar::new(), clock });
         let (store, tell) = (Arc::new(store), Arc::new(tell));
         // From here on it ends those that were started, also where one is not.
         let spender = Self(Some(Arc::clone(&desk)));
         for _ in 0..threads {
-            let (desk, store) = (Arc::clone(&desk), Arc::clone(&store));
-            let (clock, tell) = (Arc::clone(&clock), Arc::clone(&tell));
-            let work = move || desk.answer(&store, &clock, &*tell);
+            let (desk, store, tell) = (Arc::clone(&desk), Arc::clone(&store), Arc::clone(&tell));
+            let work = move || desk.answer(&store, &*tell);
             thread::Builder::new().name("spender".to_owned()).spawn(work)?;
         }
         Ok(spender)
@@ -92,7 +92,7 @@ impl<W> fmt::Debug for Spender<W> {
 
 impl<W> Desk<W> {
     /// Answers questions until there are none and it is over.
-    fn answer(&self, store: &Store, clock: &SharedClock, tell: &dyn Fn(W, u64, Spent)) {
+    fn answer(&self, store: &Store, tell: &dyn Fn(W, u64, Spent)) {
         let mut inside = self.lock();
         loop {
             let Some((caller, (whom, spend))) = inside.turns.next() else {
@@ -103,7 +103,7 @@ impl<W> Desk<W> {
                 continue;
             };
             drop(inside);
-            let was = ask(store, spend, clock);
+            let was = ask(store, spend, self.clock.wall_millis());
             if was == Spent::Unknown {
                 self.lock().complain("the store of spent confirmations does not answer");
             }
@@ -128,9 +128,8 @@ impl<W> Inside<W> {
     }
 }
 
-fn ask(store: &Store, spend: Spend, clock: &SharedClock) -> Spent {
+fn ask(store: &Store, spend: Spend, now_ms: u64) -> Spent {
     let Spend { nonce, expires_ms, claims, .. } = spend;
-    let now_ms = clock.wall_millis();
     let was = if claims { store.claim(nonce, expires_ms, now_ms) } else { store.look(nonce, now_ms) };
     match was {
         Was::Unspent => Spent::No,

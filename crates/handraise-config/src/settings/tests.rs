@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::registry::SETTINGS;
 
 fn file(text: &str) -> ConfigFile {
     ConfigFile::parse("/h.toml", text).unwrap()

@@ -111,7 +111,7 @@ use crate::{
 };
 
 pub use callers::Caller;
-pub use settings::{Caps, FrontError, FrontSettings, TlsFiles};
+pub use settings::{Caps, FrontError, FrontSettings, Reload, TlsFiles};
 
 /// How long the end may take once it was asked for: the supervisors' grace and a moment.
 const LAST_MOMENTS: Duration = Duration::from_millis(1800);
@@ -194,7 +194,7 @@ pub async fn serve(
 }
 
 impl Front {
-    fn new(settings: FrontSettings, is_open: bool) -> io::Result<(Arc<Self>, Box<dyn Fn() + Send>)> {
+    fn new(settings: FrontSettings, is_open: bool) -> io::Result<(Arc<Self>, Reload)> {
         let FrontSettings { process, caps, callers, recorder, reload, spent, .. } = settings;
         let runtime = Handle::current();
         let tell = move |link: Arc<Link>, ticket, was| {

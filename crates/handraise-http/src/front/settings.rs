@@ -9,6 +9,9 @@ use handraise_transport::spawn::Supervisor;
 use super::callers::Caller;
 use crate::upstream::Server;
 
+/// Reads the settings anew.
+pub type Reload = Box<dyn Fn() + Send>;
+
 /// What the listening side needs to know.
 pub struct FrontSettings {
     /// Where to listen; port 0 takes a free one.
@@ -37,8 +40,8 @@ pub struct FrontSettings {
     pub max_frame: usize,
     /// Bounds.
     pub caps: Caps,
-    /// Reads the settings anew; called on SIGHUP.
-    pub reload: Box<dyn Fn() + Send>,
+    /// Called on SIGHUP.
+    pub reload: Reload,
     /// Takes the records.
     pub recorder: Box<dyn Recorder + Send>,
     /// Where is kept what has confirmed a guarded call (S5).
