@@ -6,13 +6,12 @@
 
 use std::fmt::Write as _;
 
-/// What `up` may keep of each ask, in bytes: less than a map needs for its id, and more than an allocator moves by itself
-/// in a run of twenty minutes.
+/// What `up` may keep of each ask, in bytes: less than a map needs for its id.
 pub(super) const UP_KEEPS: f64 = 96.0;
 /// What a holder keeps of each of its last 10,000 ended asks, so that it can repeat its verdict
 /// (crates/handraise-core/src/holder/ledger.rs): its entry, its answerer, and their places.
-pub(super) const HOLDER_KEEPS: f64 = 2_048.0;
-/// What an allocator moves by itself, in KiB: one more heap for a thread that it had none for.
+pub(super) const HOLDER_KEEPS: f64 = 1_024.0;
+/// What an allocator moves by itself, in KiB: its heap ends where the last piece lies.
 const MOVES: f64 = 512.0;
 /// The share of a series that is left out as warm-up.
 const WARM_UP: f64 = 0.25;
