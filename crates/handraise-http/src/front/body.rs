@@ -50,12 +50,7 @@ pub(crate) async fn collect(
         return Err(NotTaken { refusal: Refusal::InFlight, head: Bytes::new() });
     };
     let mut collecting = Collecting { body, limit, announced, first: None, rest: BytesMut::new(), charge };
-    let mut patience = Patience {
-        least: if is_too_large { GLANCE } else { PATIENCE },
-        has_looked: false,
-        since: None,
-        sleep: None,
-    };
+    let mut patience = Patience::new(if is_too_large { GLANCE } else { PATIENCE });
     let done = std::future::poll_fn(|context| {
         match collecting.poll(context) {
             Poll::Ready(done) => Poll::Ready(done),
@@ -122,16 +117,26 @@ impl Collecting {
 }
 
 /// How long a body is waited for.
-struct Patience {
+pub(super) struct Patience {
     least: Duration,
     has_looked: bool,
     since: Option<Instant>,
     sleep: Option<Pin<Box<Sleep>>>,
 }
 
+impl Default for Patience {
+    fn default() -> Self {
+        Self::new(PATIENCE)
+    }
+}
+
 impl Patience {
+    fn new(least: Duration) -> Self {
+        Self { least, has_looked: false, since: None, sleep: None }
+    }
+
     /// Ready when the time is over for a body of which so much has come.
-    fn poll(&mut self, come: usize, context: &mut Context<'_>) -> Poll<()> {
+    pub(super) fn poll(&mut self, come: usize, context: &mut Context<'_>) -> Poll<()> {
         if !std::mem::replace(&mut self.has_looked, true) {
             // A body that is here already comes with the next look: no need for a timer.
             context.waker().wake_by_ref();
@@ -212,6 +217,30 @@ impl Drop for Body {
     }
 }
 
+impl Body {
+    /// The next piece; `None` at the end.
+    pub(super) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        Poll::Ready(match &mut self.content {
+            Content::Piece(piece, _) => piece.take(),
+            Content::Pieces { left, pieces, .. } => {
+                let piece = pieces.next();
+                *left -= piece.as_ref().map_or(0, |piece| piece.len() as u64);
+                piece
+            }
+            Content::Events { events, .. } => ready!(events.poll_next(context.waker())),
+        })
+    }
+
+    /// How much is left of it; `None`: a stream, whose end nobody knows.
+    pub(super) fn length(&self) -> Option<u64> {
+        match &self.content {
+            Content::Piece(piece, _) => Some(piece.as_ref().map_or(0, |piece| piece.len() as u64)),
+            Content::Pieces { left, .. } => Some(*left),
+            Content::Events { .. } => None,
+        }
+    }
+}
+
 impl HttpBody for Body {
     type Data = Bytes;
     type Error = Infallible;
@@ -220,33 +249,14 @@ impl HttpBody for Body {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let next = match &mut self.content {
-            Content::Piece(piece, _) => piece.take(),
-            Content::Pieces { left, pieces, .. } => {
-                let piece = pieces.next();
-                *left -= piece.as_ref().map_or(0, |piece| piece.len() as u64);
-                piece
-            }
-            Content::Events { events, .. } => ready!(events.poll_next(context.waker())),
-        };
-        Poll::Ready(next.map(|piece| Ok(Frame::data(piece))))
+        self.poll_next(context).map(|next| next.map(|piece| Ok(Frame::data(piece))))
     }
 
     fn is_end_stream(&self) -> bool {
-        match &self.content {
-            Content::Piece(piece, _) => piece.is_none(),
-            Content::Pieces { left, .. } => *left == 0,
-            Content::Events { .. } => false,
-        }
+        self.length() == Some(0)
     }
 
     fn size_hint(&self) -> SizeHint {
-        match &self.content {
-            Content::Piece(piece, _) => {
-                SizeHint::with_exact(piece.as_ref().map_or(0, |piece| piece.len() as u64))
-            }
-            Content::Pieces { left, .. } => SizeHint::with_exact(*left),
-            Content::Events { .. } => SizeHint::default(),
-        }
+        self.length().map_or_else(SizeHint::default, SizeHint::with_exact)
     }
 }

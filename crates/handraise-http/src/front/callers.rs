@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use http::{HeaderMap, header};
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
-use super::reply::Refusal;
+use super::{head::Head, reply::Refusal};
 
 /// The principal of everybody on loopback while no caller is configured.
 const LOCAL: &str = "local";
@@ -39,11 +38,11 @@ impl Callers {
     ///
     /// # Errors
     /// [`Refusal::Unauthorized`]: callers are configured, and this is none of them.
-    pub(crate) fn identify(&self, headers: &HeaderMap) -> Result<Arc<str>, Refusal> {
+    pub(crate) fn identify(&self, head: &Head<'_>) -> Result<Arc<str>, Refusal> {
         if self.known.is_empty() {
             return Ok(Arc::clone(&self.local));
         }
-        let token = bearer(headers).ok_or(Refusal::Unauthorized)?;
+        let token = bearer(head).ok_or(Refusal::Unauthorized)?;
         let digest: [u8; 32] = Sha256::digest(token).into();
         let mut found = None;
         // Every caller is compared, so that the time tells nothing about which it is.
@@ -57,10 +56,10 @@ impl Callers {
 }
 
 /// The token of the one `Authorization: Bearer` header.
-fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
-    let mut values = headers.get_all(header::AUTHORIZATION).iter();
+fn bearer<'a>(head: &Head<'a>) -> Option<&'a [u8]> {
+    let mut values = head.all("authorization");
     let (Some(value), None) = (values.next(), values.next()) else { return None };
-    let (scheme, token) = value.as_bytes().split_at_checked("Bearer ".len())?;
+    let (scheme, token) = value.split_at_checked("Bearer ".len())?;
     let token = token.trim_ascii();
     let fits = scheme.eq_ignore_ascii_case(b"Bearer ") && (1..=LONGEST_TOKEN).contains(&token.len());
     fits.then_some(token)
@@ -68,16 +67,12 @@ fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
 
 #[cfg(test)]
 mod tests {
-    use http::HeaderValue;
+    use super::{super::head::Header, *};
 
-    use super::*;
-
-    fn identify(callers: &Callers, values: &[&str]) -> Result<Arc<str>, Refusal> {
-        let mut headers = HeaderMap::new();
-        for value in values {
-            headers.append(header::AUTHORIZATION, HeaderValue::from_str(value).unwrap());
-        }
-        callers.identify(&headers)
+    fn identify(callers: &Callers, values: &[&'static str]) -> Result<Arc<str>, Refusal> {
+        let header = |value: &&'static str| Header { name: "Authorization", value: value.as_bytes() };
+        let headers: Vec<_> = values.iter().map(header).collect();
+        callers.identify(&Head::new("POST", "/mcp", &headers))
     }
 
     #[test]

@@ -14,10 +14,14 @@
 //! # The parts
 //!
 //! ```text
-//!   net ── door ──▶ service ── walls, callers ──▶ post ──▶ link ── stdin ──▶ child
-//!                                                           │ envelope        │
-//!   body ◀── events ◀── outlet ◀── session or shared desk ◀─┴──── lines ◀─────┘
+//!   net ── door ──▶ plain or service ── walls, callers ──▶ post ──▶ link ── stdin ──▶ child
+//!                                                                   │ envelope        │
+//!   body ◀── events ◀── outlet ◀── session or shared desk ◀─────────┴──── lines ◀─────┘
 //! ```
+//!
+//! A connection's requests are read by [`plain`] for as long as they are what nearly all are: POSTs of the endpoint with
+//! a length. With the first that is something else, the connection is hyper's. What a request may do, and what it is
+//! answered, is decided by the same code for both.
 //!
 //! In front of a server at a URL, a link has a way to it ([`crate::upstream`]) in place of a process: a session of its own
 //! for each legacy session, and none for modern requests.
@@ -49,6 +53,7 @@ mod child;
 mod clockwork;
 mod door;
 mod events;
+mod head;
 mod lines;
 mod link;
 mod metrics;
@@ -56,6 +61,7 @@ mod net;
 mod outlet;
 mod params;
 mod pieces;
+mod plain;
 mod post;
 mod remote;
 mod replay;
@@ -86,7 +92,7 @@ use handraise_mcp::{
 };
 use handraise_spent::Spender;
 use handraise_transport::{
-    clock::SystemClock,
+    clock::{Clock as _, SystemClock},
     ids,
     spawn::{self, Supervisor},
 };
@@ -129,6 +135,8 @@ struct Front {
     max_frame: usize,
     caps: Caps,
     walls: walls::Walls,
+    spare: plain::Spare,
+    date: plain::Date,
     callers: callers::Callers,
     door: Arc<Door>,
     budget: Arc<Budget>,
@@ -176,7 +184,7 @@ pub async fn serve(
     let failed = |source| FrontError::Listen { address: settings.listen, source };
     let listener = TcpListener::bind(settings.listen).await.map_err(failed)?;
     let address = listener.local_addr().map_err(failed)?;
-    let (front, reload) = Front::new(settings, is_open).map_err(FrontError::Prepare)?;
+    let (front, reload) = Front::new(settings, address.port(), is_open).map_err(FrontError::Prepare)?;
     ready(address);
     tracing::info!(%address, tls = tls.is_some(), "serving MCP at /mcp");
 
@@ -194,7 +202,7 @@ pub async fn serve(
 }
 
 impl Front {
-    fn new(settings: FrontSettings, is_open: bool) -> io::Result<(Arc<Self>, Reload)> {
+    fn new(settings: FrontSettings, port: u16, is_open: bool) -> io::Result<(Arc<Self>, Reload)> {
         let FrontSettings { process, caps, callers, recorder, reload, spent, .. } = settings;
         let runtime = Handle::current();
         let tell = move |link: Arc<Link>, ticket, was| {
@@ -210,7 +218,9 @@ impl Front {
             supervisor: settings.supervisor,
             max_frame: settings.max_frame,
             caps,
-            walls: walls::Walls { hosts: settings.allowed_hosts, origins: settings.allowed_origins, is_open },
+            walls: walls::Walls::new(port, settings.allowed_hosts, settings.allowed_origins, is_open),
+            spare: plain::Spare::default(),
+            date: plain::Date::new(SystemClock.wall()),
             callers: callers::Callers::new(&callers),
             door: Door::new(caps.connections),
             budget: Budget::new(caps.bytes_in_flight),
@@ -349,6 +359,7 @@ impl Front {
 
     /// Lets a second pass.
     fn tick(&self) {
+        self.date.set(SystemClock.wall());
         self.door.tick(&self.metrics);
         let links: Vec<Arc<Link>> =
             lock(&self.sessions).values().chain(lock(&self.shared).values()).cloned().collect();

@@ -1,18 +1,23 @@
 //! Listening, and the connections.
 
-use std::{convert::Infallible, io, sync::Arc, time::Duration};
+use std::{convert::Infallible, io, pin::pin, sync::Arc, time::Duration};
 
 use http::Request;
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::TokioIo;
 use tokio::{
-    io::{AsyncRead, AsyncWrite},
+    io::{AsyncRead, AsyncReadExt as _, AsyncWrite},
     net::{TcpListener, TcpStream},
     time::timeout,
 };
 use tokio_rustls::TlsAcceptor;
 
-use super::{Front, door::Place, service};
+use super::{
+    Front,
+    door::Place,
+    plain::{self, Rest},
+    service,
+};
 
 /// The longest head of a request, in bytes, and what is read at once.
 const LARGEST_HEAD: usize = 64 * 1024;
@@ -68,6 +73,25 @@ async fn encrypted(front: &Arc<Front>, tls: &TlsAcceptor, stream: TcpStream, pla
 }
 
 async fn serve<S>(front: &Arc<Front>, stream: S, place: &Arc<Place>, is_local: bool)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let leaving = async {
+        tokio::select! {
+            biased;
+            () = place.away.cancelled() => {}
+            () = front.shutdown.cancelled() => {}
+        }
+    };
+    if let Some(Rest { stream, read }) = plain::serve(front, stream, place, is_local, pin!(leaving)).await {
+        let (reading, writing) = tokio::io::split(stream);
+        let stream = tokio::io::join(io::Cursor::new(read).chain(reading), writing);
+        serve_others(front, stream, place, is_local).await;
+    }
+}
+
+/// Serves every kind of request.
+async fn serve_others<S>(front: &Arc<Front>, stream: S, place: &Arc<Place>, is_local: bool)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {

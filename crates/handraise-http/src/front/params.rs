@@ -5,9 +5,9 @@
 //! this, and is computed anew after it.
 
 use handraise_mcp::http::headers::PARAM_PREFIX;
-use http::{HeaderMap, HeaderName};
+use http::{HeaderMap, HeaderName, HeaderValue};
 
-use super::walls::only;
+use super::head::Head;
 
 /// How many are taken along.
 const MOST: usize = 64;
@@ -17,13 +17,24 @@ const LONGEST_NAME: usize = 128;
 const LARGEST: usize = 16 * 1024;
 
 /// Those of a request that are taken along: each name once, with a value that every reader reads alike.
-pub(crate) fn of(headers: &HeaderMap) -> HeaderMap {
+pub(crate) fn of(head: &Head<'_>) -> HeaderMap {
+    let mut given = HeaderMap::new();
+    for (name, value) in head.headers() {
+        let is_param =
+            name.get(..PARAM_PREFIX.len()).is_some_and(|prefix| prefix.eq_ignore_ascii_case(PARAM_PREFIX));
+        if is_param
+            && let (Ok(name), Ok(value)) =
+                (HeaderName::from_bytes(name.as_bytes()), HeaderValue::from_bytes(value))
+        {
+            given.append(name, value);
+        }
+    }
     let mut taken = HeaderMap::new();
     let mut size = 0;
     let mut left_out = 0;
-    for name in headers.keys().filter(|name| name.as_str().starts_with(PARAM_PREFIX)) {
-        let length = name.as_str().len() + only(headers, name).map_or(LARGEST, str::len);
-        match headers.get(name) {
+    for name in given.keys() {
+        let length = name.as_str().len() + head.only(name.as_str()).map_or(LARGEST, str::len);
+        match given.get(name) {
             Some(value) if fits(name) && taken.len() < MOST && size + length <= LARGEST => {
                 size += length;
                 taken.insert(name, value.clone());
@@ -43,17 +54,12 @@ fn fits(name: &HeaderName) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use http::HeaderValue;
-
-    use super::*;
+    use super::{super::head::Header, *};
 
     fn names(given: &[(&str, &[u8])]) -> Vec<String> {
-        let mut headers = HeaderMap::new();
-        for (name, value) in given {
-            let name: HeaderName = name.parse().unwrap();
-            headers.append(name, HeaderValue::from_bytes(value).unwrap());
-        }
-        of(&headers).keys().map(|name| name.as_str().to_owned()).collect()
+        let headers: Vec<_> = given.iter().map(|(name, value)| Header { name, value }).collect();
+        let head = Head::new("POST", "/mcp", &headers);
+        of(&head).keys().map(|name| name.as_str().to_owned()).collect()
     }
 
     #[test]

@@ -6,29 +6,25 @@ use bytes::Bytes;
 use handraise_mcp::{
     declared,
     envelope::Caller,
-    frame::{
-        ClientFrame, Id, Looks, ServerFrame,
-        overlong::{self, Overlong},
-    },
+    frame::{ClientFrame, Id, Looks, RequestId, ServerFrame},
     http::headers::{self, HeaderMismatch, PROTOCOL_VERSION, SESSION_ID},
 };
-use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header, request::Parts};
-use hyper::body::Incoming;
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use tokio::sync::oneshot;
 
 use super::{
     Front,
-    body::{self, Body, NotTaken},
-    budget::Charge,
+    body::Body,
+    budget::{Budget, Charge},
+    head::{Head, text},
     link::{Desk, Link},
     metrics::Count,
     outlet::First,
     params,
     pieces::Pieces,
-    reply::{self, Refusal},
+    reply::{self, Refusal, Reply},
     service::{count, session},
     shared,
-    walls::only,
 };
 use crate::upstream::Beside;
 
@@ -37,47 +33,57 @@ const LARGEST_ERROR: usize = 16 * 1024;
 /// The longest session header that states are bound to.
 const LONGEST_BINDING: usize = 256;
 
+/// A POST that is let in; its body may still be on its way.
+pub(crate) struct Admitted {
+    principal: Arc<str>,
+    /// The session that it names, or why it names none.
+    named: Result<Option<Arc<Link>>, Refusal>,
+}
+
+impl Admitted {
+    /// # Errors
+    /// [`Refusal::MediaType`].
+    pub(crate) fn new(front: &Front, head: &Head<'_>, principal: &Arc<str>) -> Result<Self, Refusal> {
+        if !is_json(head) {
+            return Err(Refusal::MediaType);
+        }
+        Ok(Self { principal: Arc::clone(principal), named: session(front, head, principal) })
+    }
+
+    pub(crate) fn session(&self) -> Option<&Arc<Link>> {
+        self.named.as_ref().ok()?.as_ref()
+    }
+
+    /// Whom the body is charged to.
+    pub(crate) fn budget(&self, front: &Front) -> Arc<Budget> {
+        self.session().map_or_else(|| front.arriving(&self.principal), |link| Arc::clone(&link.budget))
+    }
+}
+
+/// What becomes of a POST.
+pub(crate) enum Served {
+    Now(Reply),
+    Later(Waiting),
+}
+
 /// A POST whose body is here.
 struct Post<'a> {
     front: &'a Arc<Front>,
-    head: &'a Parts,
-    principal: &'a Arc<str>,
+    head: &'a Head<'a>,
+    admitted: &'a Admitted,
     body: &'a Bytes,
     frame: &'a ClientFrame<'a>,
-    /// The session that the request names, or why it names none.
-    named: Result<Option<Arc<Link>>, Refusal>,
     takes_events: bool,
 }
 
 /// Serves a POST.
-///
-/// # Errors
-/// [`Refusal`], when the frame's id is not known.
-pub(crate) async fn serve(
+pub(crate) fn serve(
     front: &Arc<Front>,
-    head: &Parts,
-    body: Incoming,
-    principal: &Arc<str>,
-) -> Result<Response<Body>, Refusal> {
-    if !is_json(&head.headers) {
-        return Err(Refusal::MediaType);
-    }
-    let named = session(front, head, principal);
-    let budget = match &named {
-        Ok(Some(link)) => Arc::clone(&link.budget),
-        Ok(None) | Err(_) => front.arriving(principal),
-    };
-    let (mut body, charge) = match body::collect(body, front.max_frame, &budget).await {
-        Ok(collected) => collected,
-        Err(NotTaken { refusal, head }) => {
-            if refusal == Refusal::TooLarge
-                && let (Ok(Some(link)), Overlong::Response(Some(id))) = (&named, overlong::read(&head, &[]))
-            {
-                link.client_too_long(&id);
-            }
-            return Err(refusal);
-        }
-    };
+    head: &Head<'_>,
+    admitted: Admitted,
+    mut body: Bytes,
+    charge: Charge,
+) -> Served {
     if memchr::memchr2(b'\r', b'\n', &body).is_some() && ClientFrame::read(&body).is_ok() {
         // They stand between tokens, and would end the line that the server reads.
         body = body.iter().map(|byte| if matches!(byte, b'\r' | b'\n') { b' ' } else { *byte }).collect();
@@ -86,48 +92,47 @@ pub(crate) async fn serve(
         Ok(frame) => frame,
         Err(malformed) => {
             tracing::warn!(problem = %malformed.problem, "a frame of a client is refused (S3)");
-            let told = match &named {
-                Ok(Some(link)) => link.client_malformed(&malformed),
-                Ok(None) | Err(_) => Some(malformed.reply()),
+            let told = match admitted.session() {
+                Some(link) => link.client_malformed(&malformed),
+                None => Some(malformed.reply()),
             };
-            return Ok(told.map_or_else(|| reply::empty(StatusCode::BAD_REQUEST), refuse));
+            return Served::Now(told.map_or_else(|| reply::empty(StatusCode::BAD_REQUEST), refuse));
         }
     };
-    let takes_events = takes_events(&head.headers);
-    let post = Post { front, head, principal, body: &body, frame: &frame, named, takes_events };
-    let is_request = frame.method().is_some();
-    let id = frame.id().filter(|_| is_request);
+    let takes_events = takes_events(head);
+    let post = Post { front, head, admitted: &admitted, body: &body, frame: &frame, takes_events };
+    let id = frame.id().filter(|_| frame.method().is_some());
     let served = if declared::modern_version(&frame).is_some() {
-        post.modern(id, charge).await
+        post.modern(id, charge)
     } else {
         match (frame.method(), id) {
-            (Some("initialize"), Some(id)) => post.initialize(id, charge).await,
-            (_, Some(id)) => post.request(id, charge).await,
-            (_, None) => post.note(charge),
+            (Some("initialize"), Some(id)) => post.initialize(id, charge).map(Served::Later),
+            (_, Some(id)) => post.request(id, charge).map(Served::Later),
+            (_, None) => post.note(charge).map(Served::Now),
         }
     };
-    Ok(served.unwrap_or_else(|refusal| {
+    served.unwrap_or_else(|refusal| {
         count(front, refusal);
-        refusal.response(id.map(Id::raw))
-    }))
+        Served::Now(refusal.reply(id.map(Id::raw)))
+    })
 }
 
 /// A frame that goes nowhere.
-fn refuse(reply: Vec<u8>) -> Response<Body> {
+fn refuse(reply: Vec<u8>) -> Reply {
     reply::json(StatusCode::BAD_REQUEST, Body::whole(reply.into()))
 }
 
-fn is_json(headers: &HeaderMap) -> bool {
-    let Some(value) = only(headers, &header::CONTENT_TYPE) else { return false };
+fn is_json(head: &Head<'_>) -> bool {
+    let Some(value) = head.only("content-type") else { return false };
     let essence = value.split(';').next().unwrap_or_default().trim();
     essence.eq_ignore_ascii_case("application/json")
 }
 
 /// Whether the client takes a stream as the answer. One that does not say takes everything.
-fn takes_events(headers: &HeaderMap) -> bool {
-    let mut values = headers.get_all(header::ACCEPT).iter().peekable();
-    let names = |value: &HeaderValue| {
-        value.to_str().unwrap_or_default().split(',').any(|range| {
+fn takes_events(head: &Head<'_>) -> bool {
+    let mut values = head.all("accept").peekable();
+    let names = |value: &[u8]| {
+        text(value).unwrap_or_default().split(',').any(|range| {
             let range = range.split(';').next().unwrap_or_default().trim();
             ["text/event-stream", "text/*", "*/*"].iter().any(|known| range.eq_ignore_ascii_case(known))
         })
@@ -137,36 +142,27 @@ fn takes_events(headers: &HeaderMap) -> bool {
 
 impl Post<'_> {
     /// Opens a session with its first request.
-    async fn initialize(&self, id: Id<'_>, charge: Charge) -> Result<Response<Body>, Refusal> {
-        let (session, link) = self.front.open_session(self.principal)?;
+    fn initialize(&self, id: Id<'_>, charge: Charge) -> Result<Waiting, Refusal> {
+        let (session, link) = self.front.open_session(&self.admitted.principal)?;
         let opening = Opening { front: Arc::clone(self.front), session: Some(session) };
-        let first = self.submit(&link, id, charge)?.await.map_err(|_| Refusal::Ended)?;
-        let is_open = match &first {
-            First::Answer(frame) => error_code(frame).is_none(),
-            First::Events(_) => true,
-            First::Nothing => false,
-        };
-        let mut response = answer(&link, first, None, |_| StatusCode::OK);
-        // Without an answer there is no session; its server leaves with `opening`.
-        if is_open && let Ok(value) = HeaderValue::try_from(opening.keep()) {
-            response.headers_mut().insert(HeaderName::from_static(SESSION_ID), value);
-        }
-        Ok(response)
+        let first = self.submit(&link, id, charge)?;
+        Ok(Waiting { id: id.to_owned(), first, link, purpose: Purpose::Opens(opening) })
     }
 
     /// A request of a session.
-    async fn request(&self, id: Id<'_>, charge: Charge) -> Result<Response<Body>, Refusal> {
+    fn request(&self, id: Id<'_>, charge: Charge) -> Result<Waiting, Refusal> {
         let link = self.session().map_err(|refusal| match refusal {
             Refusal::NoSession if names_modern_version(self.head) => Refusal::NoEnvelope,
             other => other,
         })?;
-        let first = self.submit(&link, id, charge)?.await.map_err(|_| Refusal::Ended)?;
-        Ok(answer(&link, first, None, |_| StatusCode::OK))
+        let first = self.submit(&link, id, charge)?;
+        Ok(Waiting { id: id.to_owned(), first, link, purpose: Purpose::Session })
     }
 
     /// The session that the request names. It may have ended while the body came.
     fn session(&self) -> Result<Arc<Link>, Refusal> {
-        let link = self.named.as_ref().map_err(|refusal| *refusal)?.as_ref().ok_or(Refusal::NoSession)?;
+        let named = self.admitted.named.as_ref().map_err(|refusal| *refusal)?;
+        let link = named.as_ref().ok_or(Refusal::NoSession)?;
         if link.is_over() { Err(Refusal::UnknownSession) } else { Ok(Arc::clone(link)) }
     }
 
@@ -188,7 +184,7 @@ impl Post<'_> {
     }
 
     /// A notification or an answer in a session: nothing comes back.
-    fn note(&self, charge: Charge) -> Result<Response<Body>, Refusal> {
+    fn note(&self, charge: Charge) -> Result<Reply, Refusal> {
         let link = self.session()?;
         let caller = |desk: &mut Desk| match desk {
             Desk::Session(desk) => Ok(((), desk.caller())),
@@ -204,28 +200,28 @@ impl Post<'_> {
     }
 
     /// A request or notification that describes itself.
-    async fn modern(&self, id: Option<Id<'_>>, charge: Charge) -> Result<Response<Body>, Refusal> {
-        if let Err(mismatch) = headers::check(self.frame, self.headers(), None) {
-            return Ok(self.mismatch(&mismatch));
+    fn modern(&self, id: Option<Id<'_>>, charge: Charge) -> Result<Served, Refusal> {
+        if let Err(mismatch) = headers::check(self.frame, self.head.headers(), None) {
+            return Ok(Served::Now(self.mismatch(&mismatch)));
         }
         let caller = self.caller();
-        if id.is_none() {
+        let Some(id) = id else {
             // Ids mean something to their own client only, and it cancels by closing the response.
             if self.frame.cancelled().is_none() {
-                let link = self.front.shared(self.principal)?;
+                let link = self.front.shared(&self.admitted.principal)?;
                 let forward = |_: &mut Desk| Ok(((), caller));
                 link.client_frame(self.frame, || self.body.clone(), counted(charge), forward, |_| ())?;
             }
-            return Ok(reply::empty(StatusCode::ACCEPTED));
-        }
-        let link = self.front.shared(self.principal)?;
+            return Ok(Served::Now(reply::empty(StatusCode::ACCEPTED)));
+        };
+        let link = self.front.shared(&self.admitted.principal)?;
         let numbered = link.at_desk(|desk| match desk {
-            Desk::Shared(desk) => Some((desk.number(), desk.check(self.frame, self.headers()))),
+            Desk::Shared(desk) => Some((desk.number(), desk.check(self.frame, self.head.headers()))),
             Desk::Session(_) => None,
         });
         let (number, checked) = numbered.ok_or(Refusal::Ended)?;
         if let Err(mismatch) = checked {
-            return Ok(self.mismatch(&mismatch));
+            return Ok(Served::Now(self.mismatch(&mismatch)));
         }
         let renumbered = shared::renumbered(self.frame, number).ok_or(Refusal::Broken)?;
         let first = {
@@ -240,32 +236,28 @@ impl Post<'_> {
             link.client_frame(&renumbered.frame(self.frame), own, self.beside(charge), open, |_| ())?
         };
         let guard = Guard { link: Arc::clone(&link), number };
-        let first = first.await.map_err(|_| Refusal::Ended)?;
         let is_whole = declared::has_capabilities(self.frame);
-        Ok(answer(&link, first, Some(guard), |frame| status(frame, is_whole)))
-    }
-
-    fn headers(&self) -> impl Iterator<Item = (&str, &[u8])> {
-        self.head.headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes()))
+        let purpose = Purpose::Modern { guard, is_whole };
+        Ok(Served::Later(Waiting { id: id.to_owned(), first, link, purpose }))
     }
 
     /// What goes to the server beside the body: at a URL, the arguments that the client has put into headers.
     fn beside(&self, charge: Charge) -> Beside {
         let is_remote = self.front.upstream.is_some();
-        let params = if is_remote { params::of(&self.head.headers) } else { HeaderMap::new() };
+        let params = if is_remote { params::of(self.head) } else { HeaderMap::new() };
         Beside { charge: Some(charge), params }
     }
 
-    fn mismatch(&self, mismatch: &HeaderMismatch) -> Response<Body> {
+    fn mismatch(&self, mismatch: &HeaderMismatch) -> Reply {
         self.front.metrics.count(Count::HeaderMismatches);
         refuse(mismatch.reply(self.frame.id()))
     }
 
     /// What states are bound to: the principal, and the session header where there is one.
     fn caller(&self) -> Arc<Caller> {
-        let session = only(&self.head.headers, &HeaderName::from_static(SESSION_ID));
+        let session = self.head.only(SESSION_ID);
         let session = session.filter(|session| session.len() <= LONGEST_BINDING).map(str::to_owned);
-        Arc::new(Caller { principal: self.principal.to_string(), session })
+        Arc::new(Caller { principal: self.admitted.principal.to_string(), session })
     }
 }
 
@@ -274,13 +266,58 @@ fn counted(charge: Charge) -> Beside {
     Beside { charge: Some(charge), ..Beside::default() }
 }
 
+/// A request whose answer is waited for. Dropped before it is there, its client has left.
+pub(crate) struct Waiting {
+    id: RequestId,
+    first: oneshot::Receiver<First>,
+    link: Arc<Link>,
+    purpose: Purpose,
+}
+
+/// What a request that waits is for.
+enum Purpose {
+    /// It opens a session.
+    Opens(Opening),
+    /// It belongs to one.
+    Session,
+    /// It describes itself. `is_whole`: with all that it must say.
+    Modern { guard: Guard, is_whole: bool },
+}
+
+impl Waiting {
+    /// Waits for the beginning of the answer.
+    pub(crate) async fn reply(self) -> Reply {
+        let Self { id, first, link, purpose } = self;
+        let Ok(first) = first.await else { return Refusal::Ended.reply(Some(id.raw())) };
+        match purpose {
+            Purpose::Session => answer(&link, first, None, |_| StatusCode::OK),
+            Purpose::Modern { guard, is_whole } => {
+                answer(&link, first, Some(guard), |frame| status(frame, is_whole))
+            }
+            Purpose::Opens(opening) => {
+                let is_open = match &first {
+                    First::Answer(frame) => error_code(frame).is_none(),
+                    First::Events(_) => true,
+                    First::Nothing => false,
+                };
+                let mut reply = answer(&link, first, None, |_| StatusCode::OK);
+                // Without an answer there is no session; its server leaves with `opening`.
+                if is_open && let Ok(value) = HeaderValue::try_from(opening.keep()) {
+                    reply.also = Some((HeaderName::from_static(SESSION_ID), value));
+                }
+                reply
+            }
+        }
+    }
+}
+
 /// What becomes of the beginning of an answer.
 fn answer(
     link: &Arc<Link>,
     first: First,
     guard: Option<Guard>,
     status: impl FnOnce(&Pieces) -> StatusCode,
-) -> Response<Body> {
+) -> Reply {
     match first {
         First::Answer(frame) => reply::json(status(&frame), Body::charged(frame, &link.budget)),
         First::Events(events) => reply::stream(Body::events(events, guard)),
@@ -343,14 +380,14 @@ impl Drop for Guard {
 }
 
 /// Whether the headers say that the request describes itself. That never decides: it only says what is missing.
-fn names_modern_version(head: &Parts) -> bool {
-    let version = head.headers.get(PROTOCOL_VERSION).and_then(|value| value.to_str().ok());
+fn names_modern_version(head: &Head<'_>) -> bool {
+    let version = head.all(PROTOCOL_VERSION).next().and_then(text);
     version.is_some_and(declared::is_modern_version)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::head::Header, *};
 
     #[test]
     fn an_accept_header_says_whether_a_stream_is_taken() {
@@ -361,11 +398,9 @@ mod tests {
             (&["*/*"], true),
             (&["application/json"], false),
         ] {
-            let mut headers = HeaderMap::new();
-            for value in accept {
-                headers.append(header::ACCEPT, HeaderValue::from_static(value));
-            }
-            assert_eq!(takes_events(&headers), expected, "{accept:?}");
+            let header = |value: &&'static str| Header { name: "Accept", value: value.as_bytes() };
+            let headers: Vec<_> = accept.iter().map(header).collect();
+            assert_eq!(takes_events(&Head::new("POST", "/mcp", &headers)), expected, "{accept:?}");
         }
     }
 

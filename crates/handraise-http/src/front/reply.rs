@@ -1,9 +1,8 @@
 //! Answers that we give ourselves, as frames and as responses.
 
-use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Response, StatusCode, header};
 
-use super::{body::Body, pieces::Pieces};
+use super::body::Body;
 
 /// JSON-RPC: the frame is no valid request.
 pub(crate) const INVALID_REQUEST: i32 = -32600;
@@ -25,29 +24,81 @@ pub(crate) fn result(id: &str, result: &str) -> Vec<u8> {
     format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}").into_bytes()
 }
 
-/// A response that is one JSON text.
-pub(crate) fn json(status: StatusCode, body: Body) -> Response<Body> {
-    let mut response = Response::new(body);
-    *response.status_mut() = status;
-    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    response
+/// What a request is answered with, however that is written.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    pub(crate) status: StatusCode,
+    pub(crate) kind: Kind,
+    /// A header that this answer has beside those of its kind.
+    pub(crate) also: Option<(HeaderName, HeaderValue)>,
+    pub(crate) body: Body,
 }
 
-/// A response without a body.
-pub(crate) fn empty(status: StatusCode) -> Response<Body> {
-    let mut response = Response::new(Body::empty());
-    *response.status_mut() = status;
-    response
+/// What a body is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// There is none.
+    Nothing,
+    Json,
+    Events,
+    /// For people.
+    Text,
 }
 
-/// A response that is a stream of events.
-pub(crate) fn stream(body: Body) -> Response<Body> {
-    let mut response = Response::new(body);
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, no-transform"));
-    headers.insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
-    response
+impl Kind {
+    /// The headers that say so.
+    pub(crate) fn headers(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Self::Nothing => &[],
+            Self::Json => &[("content-type", "application/json")],
+            Self::Events => &[
+                ("content-type", "text/event-stream"),
+                ("cache-control", "no-cache, no-transform"),
+                ("x-accel-buffering", "no"),
+            ],
+            Self::Text => &[("content-type", "text/plain; version=0.0.4; charset=utf-8")],
+        }
+    }
+}
+
+impl Reply {
+    fn new(status: StatusCode, kind: Kind, body: Body) -> Self {
+        Self { status, kind, also: None, body }
+    }
+}
+
+impl From<Reply> for Response<Body> {
+    fn from(reply: Reply) -> Self {
+        let Reply { status, kind, also, body } = reply;
+        let mut response = Self::new(body);
+        *response.status_mut() = status;
+        for (name, value) in kind.headers() {
+            let (name, value) = (HeaderName::from_static(name), HeaderValue::from_static(value));
+            response.headers_mut().insert(name, value);
+        }
+        response.headers_mut().extend(also);
+        response
+    }
+}
+
+/// A JSON text.
+pub(crate) fn json(status: StatusCode, body: Body) -> Reply {
+    Reply::new(status, Kind::Json, body)
+}
+
+/// A status and nothing else.
+pub(crate) fn empty(status: StatusCode) -> Reply {
+    Reply::new(status, Kind::Nothing, Body::empty())
+}
+
+/// A stream of events.
+pub(crate) fn stream(body: Body) -> Reply {
+    Reply::new(StatusCode::OK, Kind::Events, body)
+}
+
+/// A text for people.
+pub(crate) fn text(text: String) -> Reply {
+    Reply::new(StatusCode::OK, Kind::Text, Body::whole(text.into_bytes().into()))
 }
 
 /// Why a request is not served.
@@ -113,8 +164,8 @@ impl Refusal {
         }
     }
 
-    /// The response, under a request's id where that is known. `id` is JSON text.
-    pub(crate) fn response(self, id: Option<&str>) -> Response<Body> {
+    /// The answer, under a request's id where that is known. `id` is JSON text.
+    pub(crate) fn reply(self, id: Option<&str>) -> Reply {
         let status = self.status();
         let code = match self {
             Self::NoEnvelope => INVALID_PARAMS,
@@ -122,32 +173,16 @@ impl Refusal {
             _ => INVALID_REQUEST,
         };
         let frame = error(id.unwrap_or("null"), code, &self.to_string());
-        let mut response = json(status, Body::whole(frame.into()));
-        let headers = response.headers_mut();
-        match status {
-            StatusCode::SERVICE_UNAVAILABLE => {
-                headers.insert(header::RETRY_AFTER, RETRY_AFTER);
-            }
-            StatusCode::UNAUTHORIZED => {
-                headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-            }
-            StatusCode::METHOD_NOT_ALLOWED => {
-                headers.insert(header::ALLOW, HeaderValue::from_static("POST"));
-            }
+        let also = match status {
+            StatusCode::SERVICE_UNAVAILABLE => Some((header::RETRY_AFTER, RETRY_AFTER)),
+            StatusCode::UNAUTHORIZED => Some((header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))),
+            StatusCode::METHOD_NOT_ALLOWED => Some((header::ALLOW, HeaderValue::from_static("POST"))),
             // What is left of the body is not read.
             StatusCode::PAYLOAD_TOO_LARGE | StatusCode::REQUEST_TIMEOUT => {
-                headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+                Some((header::CONNECTION, HeaderValue::from_static("close")))
             }
-            _ => {}
-        }
-        response
+            _ => None,
+        };
+        Reply { also, ..json(status, Body::whole(frame.into())) }
     }
-}
-
-/// A text for people.
-pub(crate) fn text(text: String) -> Response<Body> {
-    let mut response = Response::new(Body::whole(Pieces::from(Bytes::from(text))));
-    let value = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
-    response.headers_mut().insert(header::CONTENT_TYPE, value);
-    response
 }

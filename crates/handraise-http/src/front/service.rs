@@ -2,28 +2,32 @@
 
 use std::sync::Arc;
 
-use handraise_mcp::http::headers::{LAST_EVENT_ID, SESSION_ID};
-use http::{HeaderName, Method, Request, Response, StatusCode, request::Parts};
+use handraise_mcp::{
+    frame::overlong::{self, Overlong},
+    http::headers::{LAST_EVENT_ID, SESSION_ID},
+};
+use http::{Request, Response, StatusCode};
 use hyper::body::Incoming;
 
 use super::{
     Front,
-    body::Body,
+    body::{self, Body, NotTaken},
     door::Place,
+    head::{Head, listed},
     link::{Desk, Link},
     metrics::{self, Count},
-    post,
+    post::{self, Admitted, Served},
     replay::EventId,
-    reply::{self, Refusal},
-    walls::{self, only},
+    reply::{self, Refusal, Reply},
+    walls,
 };
 
 /// The endpoint.
-const ENDPOINT: &str = "/mcp";
+pub(crate) const ENDPOINT: &str = "/mcp";
 /// The counters, for this machine.
 const METRICS: &str = "/metrics";
 
-/// Serves a request.
+/// Serves a request that hyper has read.
 pub(crate) async fn handle(
     front: &Arc<Front>,
     request: Request<Incoming>,
@@ -32,46 +36,66 @@ pub(crate) async fn handle(
 ) -> Response<Body> {
     let busy = place.work();
     front.metrics.count(Count::Requests);
-    let (head, body) = request.into_parts();
-    let response = match let_in(front, &head, is_local) {
-        Err(refusal) => {
-            count(front, refusal);
-            refusal.response(None)
-        }
-        Ok(Purpose::Metrics) => {
+    let (parts, body) = request.into_parts();
+    let headers = listed(&parts.headers);
+    let head = Head::of(&parts, &headers);
+    let served = match let_in(front, &head, is_local) {
+        Err(refusal) => Err(refusal),
+        Ok(purpose) => {
             place.let_in();
-            reply::text(metrics::text(front))
-        }
-        Ok(Purpose::Endpoint(principal)) => {
-            place.let_in();
-            let served = match head.method {
-                Method::POST => post::serve(front, &head, body, &principal).await,
-                Method::GET => get(front, &head, &principal),
-                Method::DELETE => delete(front, &head, &principal),
-                _ => Err(Refusal::Method),
-            };
-            served.unwrap_or_else(|refusal| {
-                count(front, refusal);
-                refusal.response(None)
-            })
+            match (purpose, head.method) {
+                (Purpose::Metrics, _) => Ok(reply::text(metrics::text(front))),
+                (Purpose::Endpoint(principal), "POST") => post(front, &head, &principal, body).await,
+                (Purpose::Endpoint(principal), "GET") => get(front, &head, &principal),
+                (Purpose::Endpoint(principal), "DELETE") => delete(front, &head, &principal),
+                (Purpose::Endpoint(_), _) => Err(Refusal::Method),
+            }
         }
     };
-    response.map(|body| body.with(busy))
+    let reply = served.unwrap_or_else(|refusal| {
+        count(front, refusal);
+        refusal.reply(None)
+    });
+    Response::from(reply).map(|body| body.with(busy))
+}
+
+/// Collects what is POSTed, and serves it.
+async fn post(
+    front: &Arc<Front>,
+    head: &Head<'_>,
+    principal: &Arc<str>,
+    body: Incoming,
+) -> Result<Reply, Refusal> {
+    let admitted = Admitted::new(front, head, principal)?;
+    match body::collect(body, front.max_frame, &admitted.budget(front)).await {
+        Ok((body, charge)) => match post::serve(front, head, admitted, body, charge) {
+            Served::Now(reply) => Ok(reply),
+            Served::Later(waiting) => Ok(waiting.reply().await),
+        },
+        Err(NotTaken { refusal, head }) => {
+            if refusal == Refusal::TooLarge
+                && let (Some(link), Overlong::Response(Some(id))) =
+                    (admitted.session(), overlong::read(&head, &[]))
+            {
+                link.client_too_long(&id);
+            }
+            Err(refusal)
+        }
+    }
 }
 
 /// What a request that is let in is for.
-enum Purpose {
+pub(crate) enum Purpose {
     Metrics,
     Endpoint(Arc<str>),
 }
 
-fn let_in(front: &Front, head: &Parts, is_local: bool) -> Result<Purpose, Refusal> {
-    front.walls.check(&head.headers, &head.uri)?;
-    match head.uri.path() {
-        ENDPOINT => Ok(Purpose::Endpoint(front.callers.identify(&head.headers)?)),
-        METRICS if head.method == Method::GET && is_local && walls::is_local(&head.headers) => {
-            Ok(Purpose::Metrics)
-        }
+/// Lets a request in, or not.
+pub(crate) fn let_in(front: &Front, head: &Head<'_>, is_local: bool) -> Result<Purpose, Refusal> {
+    front.walls.check(head)?;
+    match head.path {
+        ENDPOINT => Ok(Purpose::Endpoint(front.callers.identify(head)?)),
+        METRICS if head.method == "GET" && is_local && walls::is_local(head) => Ok(Purpose::Metrics),
         _ => Err(Refusal::NotFound),
     }
 }
@@ -104,19 +128,18 @@ pub(crate) fn count(front: &Front, refusal: Refusal) {
 }
 
 /// The session that a request names.
-pub(crate) fn session(front: &Front, head: &Parts, principal: &str) -> Result<Option<Arc<Link>>, Refusal> {
-    const NAME: HeaderName = HeaderName::from_static(SESSION_ID);
-    if !head.headers.contains_key(&NAME) {
+pub(crate) fn session(front: &Front, head: &Head<'_>, principal: &str) -> Result<Option<Arc<Link>>, Refusal> {
+    if !head.has(SESSION_ID) {
         return Ok(None);
     }
-    let id = only(&head.headers, &NAME).ok_or(Refusal::UnknownSession)?;
+    let id = head.only(SESSION_ID).ok_or(Refusal::UnknownSession)?;
     front.session(id, principal).ok_or(Refusal::UnknownSession).map(Some)
 }
 
 /// The GET stream of a session, or the rest of another of its streams.
-fn get(front: &Front, head: &Parts, principal: &str) -> Result<Response<Body>, Refusal> {
+fn get(front: &Front, head: &Head<'_>, principal: &str) -> Result<Reply, Refusal> {
     let link = session(front, head, principal)?.ok_or(Refusal::Method)?;
-    let last = only(&head.headers, &HeaderName::from_static(LAST_EVENT_ID)).and_then(EventId::parse);
+    let last = head.only(LAST_EVENT_ID).and_then(EventId::parse);
     let events = link.at_desk(|desk| match desk {
         Desk::Session(desk) => {
             front.metrics.add(Count::ReplayedOut, desk.take_dropped());
@@ -129,7 +152,7 @@ fn get(front: &Front, head: &Parts, principal: &str) -> Result<Response<Body>, R
 }
 
 /// Ends a session.
-fn delete(front: &Front, head: &Parts, principal: &str) -> Result<Response<Body>, Refusal> {
+fn delete(front: &Front, head: &Head<'_>, principal: &str) -> Result<Reply, Refusal> {
     let link = session(front, head, principal)?.ok_or(Refusal::Method)?;
     front.forget(&link);
     link.end();

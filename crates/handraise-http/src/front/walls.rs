@@ -4,9 +4,9 @@
 
 use std::net::IpAddr;
 
-use http::{HeaderMap, HeaderName, Uri, header, uri::Authority};
+use http::{Uri, uri::Authority};
 
-use super::reply::Refusal;
+use super::{head::Head, reply::Refusal};
 
 /// The names and origins that are let in.
 #[derive(Debug, Clone, Default)]
@@ -17,36 +17,47 @@ pub(crate) struct Walls {
     pub(crate) origins: Vec<String>,
     /// We are reached from beyond loopback, by address as well: an address cannot be rebound.
     pub(crate) is_open: bool,
+    /// How clients spell the names that are always let in. They are found without taking them apart.
+    usual: Vec<String>,
 }
 
 impl Walls {
+    /// The walls of who listens at `port`.
+    pub(crate) fn new(port: u16, hosts: Vec<String>, origins: Vec<String>, is_open: bool) -> Self {
+        let usual = ["127.0.0.1", "localhost", "[::1]"].map(|name| format!("{name}:{port}")).into();
+        Self { hosts, origins, is_open, usual }
+    }
+
     /// Checks `Host` and `Origin`.
     ///
     /// # Errors
     /// [`Refusal::Host`], [`Refusal::Origin`].
-    pub(crate) fn check(&self, headers: &HeaderMap, uri: &Uri) -> Result<(), Refusal> {
-        let named = only(headers, &header::HOST);
-        let host = match (&named, uri.authority()) {
-            (Some(host), None) => host.parse::<Authority>().map_err(|_| Refusal::Host)?,
+    pub(crate) fn check(&self, head: &Head<'_>) -> Result<(), Refusal> {
+        let host = match (head.only("host"), head.authority) {
+            (Some(host), None) => host,
             // A target in absolute form names the same.
-            (Some(host), Some(authority)) if host.eq_ignore_ascii_case(authority.as_str()) => {
-                authority.clone()
-            }
+            (Some(host), Some(authority)) if host.eq_ignore_ascii_case(authority) => authority,
             _ => return Err(Refusal::Host),
         };
-        if host.as_str().contains('@') || !self.is_ours(host.host()) {
+        if !self.usual.iter().any(|usual| usual == host) && !self.is_let_in(host) {
             return Err(Refusal::Host);
         }
-        if !headers.contains_key(header::ORIGIN) {
+        if !head.has("origin") {
             return Ok(());
         }
-        let origin = only(headers, &header::ORIGIN).ok_or(Refusal::Origin)?;
+        let origin = head.only("origin").ok_or(Refusal::Origin)?;
         let is_named = self.origins.iter().any(|ours| ours.eq_ignore_ascii_case(origin));
         let is_own = || {
             let authority = origin.parse::<Uri>().ok().and_then(|origin| origin.into_parts().authority);
-            authority.is_some_and(|authority| authority.as_str().eq_ignore_ascii_case(host.as_str()))
+            authority.is_some_and(|authority| authority.as_str().eq_ignore_ascii_case(host))
         };
         if is_named || is_own() { Ok(()) } else { Err(Refusal::Origin) }
+    }
+
+    /// Whether we may be called by this name, which may have a port.
+    fn is_let_in(&self, host: &str) -> bool {
+        let is_ours = |host: &Authority| !host.as_str().contains('@') && self.is_ours(host.host());
+        host.parse().as_ref().is_ok_and(is_ours)
     }
 
     fn is_ours(&self, name: &str) -> bool {
@@ -59,34 +70,27 @@ impl Walls {
 }
 
 /// Whether a request names us by a loopback name and did not come through a proxy.
-pub(crate) fn is_local(headers: &HeaderMap) -> bool {
-    const FORWARDED: [HeaderName; 2] = [header::FORWARDED, HeaderName::from_static("x-forwarded-for")];
-    let host = only(headers, &header::HOST).and_then(|host| host.parse::<Authority>().ok());
-    let is_loopback = |host: &Authority| Walls::default().is_ours(host.host());
-    host.as_ref().is_some_and(is_loopback) && !FORWARDED.iter().any(|name| headers.contains_key(name))
-}
-
-/// A header that is there exactly once, as text.
-pub(crate) fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
-    let mut values = headers.get_all(name).iter();
-    match (values.next(), values.next()) {
-        (Some(value), None) => value.to_str().ok(),
-        _ => None,
-    }
+pub(crate) fn is_local(head: &Head<'_>) -> bool {
+    let is_loopback = |host| Walls::default().is_let_in(host);
+    head.only("host").is_some_and(is_loopback) && !head.has("forwarded") && !head.has("x-forwarded-for")
 }
 
 #[cfg(test)]
 mod tests {
-    use http::HeaderValue;
-
-    use super::*;
+    use super::{super::head::Header, *};
 
     fn check(walls: &Walls, headers: &[(&'static str, &str)]) -> Result<(), Refusal> {
-        let mut map = HeaderMap::new();
-        for (name, value) in headers {
-            map.append(*name, HeaderValue::from_str(value).unwrap());
+        let headers: Vec<_> =
+            headers.iter().map(|(name, value)| Header { name, value: value.as_bytes() }).collect();
+        walls.check(&Head::new("POST", "/mcp", &headers))
+    }
+
+    #[test]
+    fn s10_what_is_found_at_once_is_let_in_when_it_is_taken_apart_too() {
+        let walls = Walls::new(7400, Vec::new(), Vec::new(), false);
+        for usual in &walls.usual {
+            assert!(walls.is_let_in(usual) && check(&walls, &[("host", usual)]).is_ok(), "{usual}");
         }
-        walls.check(&map, &Uri::from_static("/mcp"))
     }
 
     #[test]

@@ -28,15 +28,10 @@ impl Memory {
                 && !command.contains("\0mcp\0")
                 && !command.contains("supervise");
             if !is_excepted {
-                let map = fs::read_to_string(format!("/proc/{process}/smaps_rollup")).unwrap_or_default();
-                let value = |name: &str| {
-                    let line = map.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();
-                    line.split_whitespace().next().and_then(|word| word.parse::<u64>().ok()).unwrap_or(0)
-                };
-                let written = value("Private_Dirty:");
-                sum.private = sum.private.max(value("Private_Clean:") + written);
-                sum.written += written;
-                sum.resident += value("Rss:");
+                let one = Self::of_one(process);
+                sum.private = sum.private.max(one.private);
+                sum.written += one.written;
+                sum.resident += one.resident;
             }
             let tasks = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
             for task in tasks {
@@ -45,6 +40,17 @@ impl Memory {
             }
         }
         sum
+    }
+
+    /// One process alone.
+    pub(super) fn of_one(process: u32) -> Self {
+        let map = fs::read_to_string(format!("/proc/{process}/smaps_rollup")).unwrap_or_default();
+        let value = |name: &str| {
+            let line = map.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();
+            line.split_whitespace().next().and_then(|word| word.parse::<u64>().ok()).unwrap_or(0)
+        };
+        let written = value("Private_Dirty:");
+        Self { private: value("Private_Clean:") + written, written, resident: value("Rss:") }
     }
 
     /// The larger of both.

@@ -8,12 +8,14 @@
 //! one that looks for a few bytes and copies would be a quarter larger at 10 KB, and say less. Texts of 100 bytes and 10 KB
 //! go both ways; of a megabyte only the result is.
 
+mod http;
 mod load;
 mod memory;
 mod server;
 
 use std::{
     io,
+    net::SocketAddr,
     path::{Path, PathBuf},
     process::{Command, Stdio},
 };
@@ -42,6 +44,12 @@ pub(crate) struct Arguments {
     /// The binary to measure; otherwise one is built with optimisations.
     #[arg(long, value_name = "PATH")]
     binary: Option<PathBuf>,
+    /// Measure `handraise mcp --listen` for clients that speak HTTP.
+    #[arg(long)]
+    http: bool,
+    /// How many sessions are opened at most for what one at rest costs, with --http.
+    #[arg(long, default_value_t = 400)]
+    sessions: usize,
     /// Let the scheduler place the processes. Results then differ several times between runs.
     #[arg(long)]
     unpinned: bool,
@@ -58,6 +66,13 @@ pub(crate) struct PartArguments {
 enum Part {
     /// Answers calls.
     Server,
+    /// Answers calls over HTTP.
+    HttpServer,
+    /// Copies bytes to and from an address.
+    HttpRelay {
+        /// The address.
+        to: SocketAddr,
+    },
     /// Copies bytes to and from another command.
     Copy {
         /// The command.
@@ -70,6 +85,8 @@ enum Part {
 pub(crate) fn part(arguments: &PartArguments) -> anyhow::Result<()> {
     match &arguments.part {
         Part::Server => server::run(),
+        Part::HttpServer => http::serve(),
+        Part::HttpRelay { to } => http::relay(*to),
         Part::Copy { command } => copy(command),
     }
 }
@@ -105,6 +122,9 @@ pub(crate) fn run(project: &Project, arguments: &Arguments) -> anyhow::Result<()
     if !arguments.unpinned {
         pin()?;
     }
+    if arguments.http {
+        return http::run(&binary, arguments);
+    }
     let mut all = [Measured::default(), Measured::default(), Measured::default()];
     for _ in 0..arguments.repetitions.max(1) {
         for (system, measured) in all.iter_mut().enumerate() {
@@ -131,27 +151,25 @@ fn pin() -> anyhow::Result<()> {
     rustix::thread::sched_setaffinity(None, &allowed).context("cannot pin to one CPU")
 }
 
+/// Starts this program as one of the parts.
+fn part_command(arguments: &[&str]) -> anyhow::Result<Command> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.args(["bench", "gateway-part"]).args(arguments);
+    Ok(command)
+}
+
 fn command(system: usize, binary: &Path) -> anyhow::Result<Command> {
-    let own = std::env::current_exe()?;
-    let part = ["bench", "gateway-part"];
+    let server = part_command(&["server"])?;
     let mut command = match SYSTEMS[system] {
-        "direct" => {
-            let mut command = Command::new(&own);
-            command.args(part).arg("server");
-            return Ok(command);
-        }
-        "copy" => {
-            let mut command = Command::new(&own);
-            command.args(part).args(["copy", "--"]);
-            command
-        }
+        "direct" => return Ok(server),
+        "copy" => part_command(&["copy", "--"])?,
         _ => {
             let mut command = Command::new(binary);
             command.args(["mcp", "--"]).env("HANDRAISE_LOG", "warn").env("XDG_CONFIG_HOME", "/nonexistent");
             command
         }
     };
-    command.arg(&own).args(part).arg("server");
+    command.arg(server.get_program()).args(server.get_args());
     Ok(command)
 }
 

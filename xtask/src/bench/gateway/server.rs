@@ -7,6 +7,7 @@
 use std::{
     borrow::Cow,
     io::{self, BufRead as _, BufReader, Write as _},
+    sync::LazyLock,
 };
 
 use serde::Deserialize;
@@ -46,10 +47,9 @@ struct Arguments<'a> {
 pub(super) fn run() -> anyhow::Result<()> {
     let mut input = BufReader::with_capacity(BUFFER, io::stdin().lock());
     let mut output = io::BufWriter::with_capacity(BUFFER, io::stdout().lock());
-    let big = format!("\"{}\"", "abcdefghijklmnop".repeat(BIG / 16));
     let mut line = Vec::new();
     while input.read_until(b'\n', &mut line)? > 0 {
-        if let Some(answer) = serde_json::from_slice(&line).ok().and_then(|request| answer(&request, &big)) {
+        if let Some(answer) = answer_to(&line) {
             output.write_all(&answer)?;
         }
         line.clear();
@@ -60,8 +60,15 @@ pub(super) fn run() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The answer as a line; nothing for a notification.
-fn answer(request: &Request<'_>, big: &str) -> Option<Vec<u8>> {
+/// The answer to a frame as a line; nothing for a notification.
+pub(super) fn answer_to(frame: &[u8]) -> Option<Vec<u8>> {
+    // A server that nobody asks for it does not hold it.
+    static BIG_TEXT: LazyLock<String> =
+        LazyLock::new(|| format!("\"{}\"", "abcdefghijklmnop".repeat(BIG / 16)));
+    answer(&serde_json::from_slice(frame).ok()?, || &BIG_TEXT)
+}
+
+fn answer(request: &Request<'_>, big: fn() -> &'static str) -> Option<Vec<u8>> {
     let id = request.id?.get();
     let call: Option<Call<'_>> = match request.method.as_deref()? {
         "tools/call" => serde_json::from_str(request.params?.get()).ok(),
@@ -77,7 +84,7 @@ fn answer(request: &Request<'_>, big: &str) -> Option<Vec<u8>> {
     };
     let text = match call {
         Some(Call { name, arguments: Arguments { text: Some(text) } }) if name == "echo" => text.get(),
-        Some(Call { name, .. }) if name == "big" => big,
+        Some(Call { name, .. }) if name == "big" => big(),
         _ => "\"unknown\"",
     };
     Some(line(id, "{\"content\":[{\"type\":\"text\",\"text\":", text, "}]}"))
@@ -98,7 +105,7 @@ mod tests {
 
     #[track_caller]
     fn check(frame: &str, expected: Option<&str>) {
-        let answer = answer(&serde_json::from_str(frame).unwrap(), "\"large\"");
+        let answer = answer(&serde_json::from_str(frame).unwrap(), || "\"large\"");
         assert_eq!(answer.map(|line| String::from_utf8(line).unwrap()).as_deref(), expected);
     }
 

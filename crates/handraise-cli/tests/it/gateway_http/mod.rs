@@ -11,6 +11,7 @@ mod crossing;
 mod guarded;
 mod in_front_of_a_url;
 mod modern;
+mod plain;
 mod sessions;
 mod transparency;
 mod walls;

@@ -21,7 +21,7 @@ use std::{
     time::Duration,
 };
 
-pub(crate) use connection::Connection;
+pub(crate) use connection::{Connection, Head};
 pub(crate) use frames::{initialize, modern};
 pub(crate) use front::{Front, FrontSetup};
 pub(crate) use gateway::{Gateway, Pair, Setup};

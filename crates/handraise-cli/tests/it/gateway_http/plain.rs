@@ -1,0 +1,135 @@
+//! Requests that are read the short way and requests that hyper reads: nobody can tell which from what comes back.
+
+use serde_json::{Value, json};
+
+use crate::support::{Connection, Front, Head, Home, modern};
+
+/// Makes a request one that hyper reads, and means nothing else.
+const OTHERWISE: (&str, &str) = ("Connection", "keep-alive, x-nothing");
+
+fn call(id: u64, tool: &str, arguments: &Value) -> Value {
+    json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": tool, "arguments": arguments}})
+}
+
+/// What a client sees of an answer, but for the time and for what is drawn at random.
+fn seen(head: &Head, body: String) -> (u16, Vec<String>, String) {
+    let names = ["content-type", "content-length", "retry-after", "www-authenticate", "connection", "allow"];
+    assert!(head.header("date").ends_with(" GMT"), "{}", head.header("date"));
+    (head.status, names.map(|name| head.header(name).to_owned()).to_vec(), body)
+}
+
+#[test]
+fn s10_a_request_is_answered_alike_whoever_reads_it() {
+    let home = Home::new();
+    let front = Front::start(&home);
+    let session = front.initialize("2025-11-25", &json!({}), &[]);
+    let named = ("Mcp-Session-Id", session.as_str());
+    let echo = call(1, "echo", &json!({"text": "x".repeat(30_000)})).to_string();
+    let note = json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string();
+    let (frame, mirrors) =
+        modern(&json!("a"), "tools/call", &json!({"name": "echo", "arguments": {"text": "m"}}));
+    let mirrors: Vec<_> = mirrors.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    let frame = frame.to_string();
+    let requests: [(&str, &[(&str, &str)], &str, u16); 14] = [
+        ("a call", &[named], &echo, 200),
+        ("a large answer", &[named], &call(2, "big", &json!({"bytes": 300_000})).to_string(), 200),
+        ("a notification", &[named], &note, 202),
+        ("a request that describes itself", &mirrors, &frame, 200),
+        ("headers that say something else", &mirrors[..2], &frame, 400),
+        ("no frame", &[named], "{\"id\":", 400),
+        ("a key twice", &[named], "{\"id\":1,\"id\":2,\"method\":\"ping\"}", 400),
+        ("nothing", &[named], "", 400),
+        ("no session", &[], &echo, 400),
+        ("an unknown session", &[("Mcp-Session-Id", "0")], &echo, 404),
+        ("two sessions", &[named, named], &echo, 404),
+        ("another media type", &[named, ("Content-Type", "text/plain")], &echo, 415),
+        ("another name", &[named, ("Host", "evil.example")], &echo, 403),
+        ("another page", &[named, ("Origin", "https://evil.example")], &echo, 403),
+    ];
+    for (what, headers, body, status) in requests {
+        let answer = |headers: &[(&str, &str)]| {
+            let mut connection = front.request("POST", headers, body.as_bytes());
+            let head = connection.head();
+            let body = connection.body(&head);
+            seen(&head, body)
+        };
+        let short = answer(headers);
+        assert_eq!(short.0, status, "{what}: {short:?}");
+        assert_eq!(short, answer(&[headers, &[OTHERWISE]].concat()), "{what}");
+    }
+}
+
+#[test]
+fn a_stream_is_the_same_whoever_writes_it_and_its_connection_serves_on() {
+    let home = Home::new();
+    let front = Front::start(&home);
+    let session = front.initialize("2025-11-25", &json!({}), &[]);
+    let named = ("Mcp-Session-Id", session.as_str());
+    let steps = |id: u64| {
+        json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": "swipe",
+            "arguments": {"steps": 3, "pauseMs": 1, "deviceId": "A1B2-C3D4"}, "_meta": {"progressToken": id}}})
+    };
+    let mut read = Vec::new();
+    for headers in [&[named][..], &[named, OTHERWISE]] {
+        let mut connection = front.connect();
+        connection.send("POST", "/mcp", headers, steps(7).to_string().as_bytes());
+        let head = connection.stream();
+        let control = ["cache-control", "x-accel-buffering"].map(|name| head.header(name).to_owned());
+        let events: Vec<_> = std::iter::from_fn(|| connection.event()).map(|event| event.frame()).collect();
+        assert!(events.len() > 3, "{events:?}");
+        read.push((control, events));
+        connection.send(
+            "POST",
+            "/mcp",
+            headers,
+            call(8, "echo", &json!({"text": "on"})).to_string().as_bytes(),
+        );
+        assert_eq!(connection.answer().1["result"]["content"][0]["text"], "on");
+    }
+    assert_eq!(read[0], read[1]);
+}
+
+#[test]
+fn s3_where_the_pieces_of_requests_end_changes_nothing() {
+    let home = Home::new();
+    let front = Front::start(&home);
+    let session = front.initialize("2025-11-25", &json!({}), &[]);
+    let request = |id: u64, text: &str| {
+        let body = call(id, "echo", &json!({"text": text})).to_string();
+        let length = body.len();
+        format!(
+            "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nMcp-Session-Id: {session}\r\n\
+             Content-Length: {length}\r\n\r\n{body}"
+        )
+    };
+    let texts = ["a".repeat(10), "b".repeat(50_000), "c".repeat(20)];
+    let all: String = (1..).zip(&texts).map(|(id, text)| request(id, text)).collect();
+    let expect = |mut connection: Connection, what: &str| {
+        for text in &texts {
+            assert_eq!(connection.answer().1["result"]["content"][0]["text"], *text, "{what}");
+        }
+        // Whoever reads it now, other requests are served too.
+        connection.send("GET", "/metrics", &[], b"");
+        assert_eq!(connection.head().status, 200, "{what}");
+    };
+    let first = request(1, &texts[0]).len();
+    let body = first + request(2, &texts[1]).find("\r\n\r\n").unwrap() + 4;
+    for (what, cuts) in [
+        ("all at once", vec![]),
+        ("one by one", vec![first]),
+        ("in the middle of a head", vec![20]),
+        ("in the middle of the next head", vec![first + 20]),
+        ("behind the head", vec![body]),
+        ("in the middle of a body", vec![body + 1, body + 30_000, body + 30_001]),
+    ] {
+        let mut connection = front.connect();
+        let mut from = 0;
+        for cut in cuts.into_iter().chain([all.len()]) {
+            assert!(connection.write(&all.as_bytes()[from..cut]));
+            // What came has been read, or the rest comes along: both are right.
+            std::thread::yield_now();
+            from = cut;
+        }
+        expect(connection, what);
+    }
+}

@@ -1,0 +1,208 @@
+//! The short way of a request: a POST of the endpoint, as nearly every client sends nearly all of them.
+//!
+//! A call passes here in one read, one write to its server, one read of the answer and one write. What is read must be
+//! plain ([`request`]): its head comes whole, it says how long its body is, and asks for nothing that HTTP can do beside.
+//! Everything else makes its connection hyper's for good, with the bytes that were read. So there is one reading of what is
+//! hard to read, and it is hyper's; and one decision about both, which is [`service`] and [`post`].
+
+mod request;
+mod response;
+mod wire;
+
+use std::{
+    future::{Future, poll_fn},
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use bytes::Bytes;
+use http::header;
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use self::{
+    request::Plain,
+    wire::{Gone, Wire},
+};
+use super::{
+    Front,
+    body::Patience,
+    budget::Charge,
+    door::Place,
+    head::Head,
+    metrics::Count,
+    post::{self, Admitted, Served},
+    reply::Refusal,
+    service::{self, Purpose},
+};
+
+pub(crate) use self::{response::Date, wire::Spare};
+
+/// A connection that goes on with a request which is not plain, and what was read of it.
+pub(crate) struct Rest<S> {
+    pub(crate) stream: S,
+    pub(crate) read: Bytes,
+}
+
+/// Serves plain requests; `None`: the connection is over. `leaving` completes when a connection at rest has to go.
+pub(crate) async fn serve<S>(
+    front: &Arc<Front>,
+    stream: S,
+    place: &Arc<Place>,
+    is_local: bool,
+    mut leaving: Pin<&mut impl Future<Output = ()>>,
+) -> Option<Rest<S>>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    let mut wire = Wire::new(stream, &front.spare);
+    let desk = Reception { front, place, is_local };
+    loop {
+        if wire.read().is_empty() {
+            tokio::select! {
+                // In this order: the other is looked at only while nothing is to be done.
+                biased;
+                filled = wire.fill() => filled.ok()?,
+                () = leaving.as_mut() => return None,
+            }
+        }
+        let busy = place.work();
+        let served = match desk.begin(&mut wire) {
+            Begun::Served(served) => served,
+            Begun::Incomplete(arriving) => desk.collect(&mut wire, arriving).await.ok()?,
+            Begun::Other => {
+                drop(busy);
+                return Some(wire.into_rest());
+            }
+        };
+        let reply = match served {
+            Served::Now(reply) => reply,
+            Served::Later(waiting) => tokio::select! {
+                biased;
+                reply = waiting.reply() => reply,
+                () = wire.gone() => return None,
+            },
+        };
+        let is_last = reply.also.as_ref().is_some_and(|(name, _)| name == header::CONNECTION);
+        // A connection is at work while a stream goes on. An answer with an end is the client's to take: it has its time.
+        let busy = reply.body.length().is_none().then_some(busy);
+        let date = front.date.text();
+        tokio::select! {
+            biased;
+            sent = wire.send(reply, &date) => sent.ok()?,
+            () = place.away.cancelled(), if busy.is_none() => return None,
+        }
+        if is_last {
+            wire.end().await;
+            return None;
+        }
+    }
+}
+
+/// Where the requests of a connection are looked at.
+#[derive(Clone, Copy)]
+struct Reception<'a> {
+    front: &'a Arc<Front>,
+    place: &'a Arc<Place>,
+    is_local: bool,
+}
+
+/// How far a request has come with what was read at once.
+enum Begun {
+    /// It was all there.
+    Served(Served),
+    /// Its body is on its way.
+    Incomplete(Arriving),
+    /// It is not plain, or to be refused before its body is here: hyper reads over that.
+    Other,
+}
+
+/// A request that is let in, and whose body is on its way.
+struct Arriving {
+    plain: Plain,
+    admitted: Admitted,
+    charge: Charge,
+}
+
+impl Reception<'_> {
+    /// Decides about a request of which something was read.
+    fn begin<S>(self, wire: &mut Wire<'_, S>) -> Begun {
+        let read = wire.take();
+        let (begun, taken) = self.look(&read);
+        wire.give_back(read, taken);
+        begun
+    }
+
+    /// What becomes of the request at the beginning of `read`, and how much of that is done with.
+    fn look(self, read: &Bytes) -> (Begun, usize) {
+        let mut place = request::place();
+        let plain = request::read(read, &mut place).filter(|(_, plain)| plain.length <= self.front.max_frame);
+        let Some((head, plain)) = plain else { return (Begun::Other, 0) };
+        let is_whole = read.len() >= plain.end();
+        let admitted = self.admit(&head, plain.length);
+        if is_whole || admitted.is_ok() {
+            self.front.metrics.count(Count::Requests);
+        }
+        match admitted {
+            Ok((admitted, charge)) if is_whole => {
+                let body = read.slice(plain.head..plain.end());
+                let served = post::serve(self.front, &head, admitted, body, charge);
+                (Begun::Served(served), plain.end())
+            }
+            Ok((admitted, charge)) => (Begun::Incomplete(Arriving { plain, admitted, charge }), 0),
+            Err(refusal) if is_whole => (Begun::Served(self.refuse(refusal)), plain.end()),
+            Err(_) => (Begun::Other, 0),
+        }
+    }
+
+    fn admit(self, head: &Head<'_>, length: usize) -> Result<(Admitted, Charge), Refusal> {
+        let Purpose::Endpoint(principal) = service::let_in(self.front, head, self.is_local)? else {
+            return Err(Refusal::NotFound);
+        };
+        self.place.let_in();
+        let admitted = Admitted::new(self.front, head, &principal)?;
+        let charge = admitted.budget(self.front).charge(length).ok_or(Refusal::InFlight)?;
+        Ok((admitted, charge))
+    }
+
+    /// Waits for the rest of a body within its time.
+    async fn collect<S>(self, wire: &mut Wire<'_, S>, arriving: Arriving) -> Result<Served, Gone>
+    where
+        S: AsyncRead + AsyncWrite + Unpin,
+    {
+        let Arriving { plain, admitted, charge } = arriving;
+        let mut patience = Patience::default();
+        let come = poll_fn(|context: &mut Context<'_>| {
+            while wire.read().len() < plain.end() {
+                match wire.poll_fill_to(plain.end(), context) {
+                    Poll::Ready(Ok(())) => {}
+                    Poll::Ready(Err(Gone)) => return Poll::Ready(Err(Gone)),
+                    // It has come no further within its time.
+                    Poll::Pending => {
+                        let come = wire.read().len() - plain.head;
+                        return patience.poll(come, context).map(|()| Ok(false));
+                    }
+                }
+            }
+            Poll::Ready(Ok(true))
+        });
+        if !come.await? {
+            return Ok(self.refuse(Refusal::Slow));
+        }
+        let read = wire.take();
+        let served = {
+            let mut place = request::place();
+            let body = read.slice(plain.head..plain.end());
+            let head = request::read(&read, &mut place).map(|(head, _)| head);
+            head.map(|head| post::serve(self.front, &head, admitted, body, charge))
+        };
+        wire.give_back(read, plain.end());
+        // It was read before.
+        served.ok_or(Gone)
+    }
+
+    fn refuse(self, refusal: Refusal) -> Served {
+        service::count(self.front, refusal);
+        Served::Now(refusal.reply(None))
+    }
+}

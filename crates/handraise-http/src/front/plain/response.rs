@@ -1,0 +1,102 @@
+//! How an answer is written.
+
+use std::{
+    io::Write as _,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use jiff::{Timestamp, fmt::rfc2822::DateTimePrinter};
+
+use super::super::reply::Reply;
+
+/// The time for `Date`, as text. It is made anew every second, and not for every answer.
+#[derive(Debug)]
+pub(crate) struct Date(Mutex<Arc<str>>);
+
+impl Date {
+    pub(crate) fn new(now: Timestamp) -> Self {
+        Self(Mutex::new(text(now)))
+    }
+
+    pub(crate) fn set(&self, now: Timestamp) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = text(now);
+    }
+
+    pub(super) fn text(&self) -> Arc<str> {
+        Arc::clone(&self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// Empty where the time has no such text, beyond the year 9999.
+fn text(now: Timestamp) -> Arc<str> {
+    DateTimePrinter::new().timestamp_to_rfc9110_string(&now).unwrap_or_default().into()
+}
+
+/// Writes the head of an answer. One whose length is not known comes in chunks.
+pub(super) fn head(reply: &Reply, date: &str, out: &mut Vec<u8>) {
+    let status = reply.status;
+    out.extend_from_slice(b"HTTP/1.1 ");
+    out.extend_from_slice(status.as_str().as_bytes());
+    out.push(b' ');
+    out.extend_from_slice(status.canonical_reason().unwrap_or_default().as_bytes());
+    out.extend_from_slice(b"\r\n");
+    let mut header = |name: &str, value: &[u8]| {
+        for part in [name.as_bytes(), b": ", value, b"\r\n"] {
+            out.extend_from_slice(part);
+        }
+    };
+    for (name, value) in reply.kind.headers() {
+        header(name, value.as_bytes());
+    }
+    if let Some((name, value)) = &reply.also {
+        header(name.as_str(), value.as_bytes());
+    }
+    if !date.is_empty() {
+        header("date", date.as_bytes());
+    }
+    // Writing into memory cannot fail.
+    let _ = match reply.body.length() {
+        Some(length) => write!(out, "content-length: {length}\r\n\r\n"),
+        None => write!(out, "transfer-encoding: chunked\r\n\r\n"),
+    };
+}
+
+/// Writes what stands before a chunk. Behind it stands a line end.
+pub(super) fn chunk(length: usize, out: &mut Vec<u8>) {
+    let _ = write!(out, "{length:x}\r\n");
+}
+
+/// What stands behind the last chunk.
+pub(super) const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
+
+#[cfg(test)]
+mod tests {
+    use http::StatusCode;
+
+    use super::*;
+    use crate::front::{body::Body, reply};
+
+    fn written(reply: &Reply) -> String {
+        let date = Date::new(Timestamp::from_second(784_111_777).unwrap());
+        let mut out = Vec::new();
+        head(reply, &date.text(), &mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn an_answer_says_what_it_is_how_long_it_is_and_when_it_was_made() {
+        let body = Body::whole(b"{}".to_vec().into());
+        assert_eq!(
+            written(&reply::json(StatusCode::OK, body)),
+            "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ndate: Sun, 06 Nov 1994 08:49:37 GMT\r\n\
+             content-length: 2\r\n\r\n"
+        );
+        assert_eq!(
+            written(&reply::empty(StatusCode::ACCEPTED)),
+            "HTTP/1.1 202 Accepted\r\ndate: Sun, 06 Nov 1994 08:49:37 GMT\r\ncontent-length: 0\r\n\r\n"
+        );
+        let refused = written(&reply::Refusal::InFlight.reply(None));
+        assert!(refused.starts_with("HTTP/1.1 503 Service Unavailable\r\n"), "{refused}");
+        assert!(refused.contains("\r\nretry-after: 5\r\n"), "{refused}");
+    }
+}
