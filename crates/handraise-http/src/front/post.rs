@@ -80,7 +80,7 @@ struct Post<'a> {
 pub(crate) fn serve(
     front: &Arc<Front>,
     head: &Head<'_>,
-    admitted: Admitted,
+    admitted: &Admitted,
     mut body: Bytes,
     charge: Charge,
 ) -> Served {
@@ -100,7 +100,7 @@ pub(crate) fn serve(
         }
     };
     let takes_events = takes_events(head);
-    let post = Post { front, head, admitted: &admitted, body: &body, frame: &frame, takes_events };
+    let post = Post { front, head, admitted, body: &body, frame: &frame, takes_events };
     let id = frame.id().filter(|_| frame.method().is_some());
     let served = if declared::modern_version(&frame).is_some() {
         post.modern(id, charge)

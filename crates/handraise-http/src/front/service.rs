@@ -68,7 +68,7 @@ async fn post(
 ) -> Result<Reply, Refusal> {
     let admitted = Admitted::new(front, head, principal)?;
     match body::collect(body, front.max_frame, &admitted.budget(front)).await {
-        Ok((body, charge)) => match post::serve(front, head, admitted, body, charge) {
+        Ok((body, charge)) => match post::serve(front, head, &admitted, body, charge) {
             Served::Now(reply) => Ok(reply),
             Served::Later(waiting) => Ok(waiting.reply().await),
         },

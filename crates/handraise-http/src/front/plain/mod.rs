@@ -56,7 +56,7 @@ where
     S: AsyncRead + AsyncWrite + Unpin,
 {
     let mut wire = Wire::new(stream, &front.spare);
-    let desk = Reception { front, place, is_local };
+    let reception = Reception { front, place, is_local };
     loop {
         if wire.read().is_empty() {
             tokio::select! {
@@ -67,9 +67,9 @@ where
             }
         }
         let busy = place.work();
-        let served = match desk.begin(&mut wire) {
+        let served = match reception.begin(&mut wire) {
             Begun::Served(served) => served,
-            Begun::Incomplete(arriving) => desk.collect(&mut wire, arriving).await.ok()?,
+            Begun::Incomplete(arriving) => reception.collect(&mut wire, arriving).await.ok()?,
             Begun::Other => {
                 drop(busy);
                 return Some(wire.into_rest());
@@ -146,7 +146,7 @@ impl Reception<'_> {
         match admitted {
             Ok((admitted, charge)) if is_whole => {
                 let body = read.slice(plain.head..plain.end());
-                let served = post::serve(self.front, &head, admitted, body, charge);
+                let served = post::serve(self.front, &head, &admitted, body, charge);
                 (Begun::Served(served), plain.end())
             }
             Ok((admitted, charge)) => (Begun::Incomplete(Arriving { plain, admitted, charge }), 0),
@@ -194,7 +194,7 @@ impl Reception<'_> {
             let mut place = request::place();
             let body = read.slice(plain.head..plain.end());
             let head = request::read(&read, &mut place).map(|(head, _)| head);
-            head.map(|head| post::serve(self.front, &head, admitted, body, charge))
+            head.map(|head| post::serve(self.front, &head, &admitted, body, charge))
         };
         wire.give_back(read, plain.end());
         // It was read before.
