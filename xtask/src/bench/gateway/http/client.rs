@@ -111,7 +111,9 @@ impl Client {
         for running in running {
             let (connection, last, took) = running.await??;
             done += u32::try_from(took.len())?;
-            took.into_iter().for_each(|nanos| latencies.push(nanos));
+            for nanos in took {
+                latencies.push(nanos);
+            }
             self.connections.push(connection);
             self.next_id = self.next_id.max(last + 1);
         }
