@@ -35,12 +35,14 @@ pub const DATABASE_FILE: &str = "handraise.db";
 /// How long a statement waits for another program that has the file locked, such as a backup.
 const BUSY: Duration = Duration::from_secs(5);
 
-/// Pages of the log at which the writer itself moves them into the database file, which is what bounds the log. Far above
-/// [`WORTH_MOVING`], so that most of them are moved already and nobody waits long for that.
-const CHECKPOINT_PAGES: &str = "16384";
-/// Pages of the log that are worth being moved beside the writer. Fewer stay: after each move the log begins anew, and
-/// the first who writes then waits for a sync.
-const WORTH_MOVING: i64 = 4_096;
+/// Pages of the log that are worth being moved into the database file, beside the writer: of a page that changed several
+/// times the last state is moved alone, and a move takes the disk's time whatever its size.
+const WORTH_MOVING: i64 = 8_192;
+/// Pages of the log (128 MiB) at which it begins anew also when there is always somebody who writes: they wait then, for
+/// as long as the disk takes to sync what came since the last move.
+const LONGEST: i64 = 32_768;
+/// Pages of the log (192 MiB) at which the writer moves them itself, should nobody else: that bounds the log.
+const CHECKPOINT_PAGES: &str = "49152";
 
 /// A SQLite file: one connection that writes, a few that read what it committed.
 #[derive(Debug, Clone)]
@@ -88,8 +90,9 @@ impl Sqlite {
             MigrateError::Execute(source) | MigrateError::ExecuteMigration(source, _) => named(source),
             other => StoreError::Database { path: path.clone(), fault: Fault::Damaged, source: other.into() },
         })?;
+        let writer = Writer::new(writer).map_err(|error| named(error.into()))?;
         let readers = Readers::new(options.pragma("query_only", "ON"));
-        Ok(Self { path, writer: Writer::new(writer), readers })
+        Ok(Self { path, writer, readers })
     }
 
     /// Begins a write transaction; others wait for their turn here, not in SQLite's busy loop.
@@ -110,14 +113,21 @@ impl Sqlite {
         self.readers.take().await
     }
 
-    /// Moves the write-ahead log into the database file when it has become long, beside the writer and without holding
-    /// it up.
+    /// Moves the write-ahead log into the database file when it has become long, beside the writer. The writer is held up
+    /// only where that costs nobody anything, or the log has become too long.
     pub(crate) async fn checkpoint(&self) -> Result<(), sqlx::Error> {
         let mut reader = self.reader().await?;
-        let (_, logged, moved): (i64, i64, i64) =
-            sqlx::query_as("PRAGMA wal_checkpoint(NOOP)").fetch_one(&mut *reader).await?;
-        if logged - moved >= WORTH_MOVING {
-            sqlx::query("PRAGMA wal_checkpoint(PASSIVE)").execute(&mut *reader).await?;
+        let mut log = Log::after(NOTHING, &mut reader).await?;
+        if log.logged - log.moved >= WORTH_MOVING {
+            log = Log::after(MOVE, &mut reader).await?;
+            if log.logged >= LONGEST {
+                // What came during the move, so that as little as possible is left for the writer.
+                Log::after(MOVE, &mut reader).await?;
+            }
+            drop(reader);
+            if log.logged == log.moved || log.logged >= LONGEST {
+                self.writer.fold().await?;
+            }
         }
         Ok(())
     }
@@ -130,6 +140,26 @@ impl Sqlite {
     /// Says which file failed, and in what way.
     pub(crate) fn name(&self, failure: Failure) -> StoreError {
         name(&self.path, failure)
+    }
+}
+
+const NOTHING: &str = "PRAGMA wal_checkpoint(NOOP)";
+const MOVE: &str = "PRAGMA wal_checkpoint(PASSIVE)";
+
+/// How the write-ahead log stands, in pages.
+#[derive(Debug, Clone, Copy)]
+struct Log {
+    /// How many it has.
+    logged: i64,
+    /// How many of them are in the database file.
+    moved: i64,
+}
+
+impl Log {
+    /// After that was done.
+    async fn after(what: &'static str, reader: &mut Reader) -> Result<Self, sqlx::Error> {
+        let (_, logged, moved): (i64, i64, i64) = sqlx::query_as(what).fetch_one(&mut **reader).await?;
+        Ok(Self { logged, moved })
     }
 }
 

@@ -7,8 +7,10 @@
 //! up the others.
 
 use std::{
+    io,
     ops::{Deref, DerefMut},
     sync::Arc,
+    thread,
 };
 
 use futures_util::TryStreamExt as _;
@@ -19,7 +21,7 @@ use sqlx::{
     sqlite::{SqliteArguments, SqliteRow},
 };
 use tokio::{
-    runtime::Handle,
+    runtime::{self, Handle},
     sync::{Mutex, OwnedMappedMutexGuard, OwnedMutexGuard, mpsc, oneshot},
 };
 
@@ -31,6 +33,9 @@ const MOST_WAITING: usize = 1_024;
 const BEGIN: &str = "BEGIN IMMEDIATE";
 const COMMIT: &str = "COMMIT";
 const ROLLBACK: &str = "ROLLBACK";
+/// Writes a page of no importance.
+const BEGIN_ANEW: &str = "INSERT INTO meta (key, value) VALUES ('logs', '1') \
+    ON CONFLICT (key) DO UPDATE SET value = CAST(value AS INTEGER) + 1";
 
 /// Statements that belong together: all of them are committed, or none. They share their parameters. A later one may ask
 /// with `changes()` what the one before it changed.
@@ -104,12 +109,20 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    /// Takes the connection over. Has to be called within a runtime.
-    pub(super) fn new(connection: SqliteConnection) -> Self {
+    /// Takes the connection over.
+    ///
+    /// What is written is seen to by a thread of its own: somebody waits for each, and the runtime's threads may be busy
+    /// with what nobody waits for.
+    ///
+    /// # Errors
+    /// When there is no thread to be had.
+    pub(super) fn new(connection: SqliteConnection) -> io::Result<Self> {
         let connection = Arc::new(Mutex::new(Some(Held { connection, is_open: false })));
         let (waiting, queue) = mpsc::channel(MOST_WAITING);
-        tokio::spawn(serve(Arc::clone(&connection), queue));
-        Self { connection, waiting }
+        let serving = serve(Arc::clone(&connection), queue);
+        let own = runtime::Builder::new_current_thread().build()?;
+        thread::Builder::new().name("store-writer".into()).spawn(move || own.block_on(serving))?;
+        Ok(Self { connection, waiting })
     }
 
     /// Writes what the query says and returns after it was committed. Whoever gives up waiting may find it written.
@@ -134,6 +147,18 @@ impl Writer {
         let mut begun = Transaction { held, shared };
         sqlx::query(BEGIN).execute(&mut *begun).await?;
         Ok(begun)
+    }
+
+    /// Moves what is left of the log into the database file and begins the log anew, while nobody else writes: who writes
+    /// meanwhile waits for it. Quick when most was moved before.
+    pub(super) async fn fold(&self) -> Result<(), sqlx::Error> {
+        let mut held = self.connection.lock().await;
+        let held = held.as_mut().ok_or(sqlx::Error::PoolClosed)?;
+        let connection = held.clean().await;
+        sqlx::query("PRAGMA wal_checkpoint(PASSIVE)").execute(&mut *connection).await?;
+        // Who writes first after that waits for a sync; this does it for everybody.
+        sqlx::query(BEGIN_ANEW).execute(connection).await?;
+        Ok(())
     }
 
     /// Closes the connection. Nothing can be written any more.
@@ -263,7 +288,10 @@ async fn run(
 ) -> Result<Outcome, sqlx::Error> {
     let own = wanted.sql.as_str();
     // Each of these few texts is prepared once.
+    let is_alone = is_first && is_last && !own.contains(';');
     let sql = match (is_first, is_last) {
+        // One statement alone is a transaction.
+        (true, true) if is_alone => wanted.sql.clone(),
         (true, true) => AssertSqlSafe(format!("{BEGIN}; {own}; {COMMIT}")).into_sql_str(),
         (true, false) => AssertSqlSafe(format!("{BEGIN}; {own}")).into_sql_str(),
         (false, true) => AssertSqlSafe(format!("{own}; {COMMIT}")).into_sql_str(),
@@ -283,7 +311,7 @@ async fn run(
         }
     }
     drop(results);
-    Ok(Outcome(parts.into_iter().skip(usize::from(is_first)).collect()))
+    Ok(Outcome(parts.into_iter().skip(usize::from(is_first && !is_alone)).collect()))
 }
 
 #[cfg(test)]

@@ -40,7 +40,7 @@ async fn rig() -> Rig {
         .execute(&mut connection)
         .await
         .unwrap();
-    Rig { writer: Writer::new(connection), reader: options.connect().await.unwrap(), dir }
+    Rig { writer: Writer::new(connection).unwrap(), reader: options.connect().await.unwrap(), dir }
 }
 
 impl Rig {
