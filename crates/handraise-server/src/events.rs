@@ -55,12 +55,29 @@ impl Events {
         }
     }
 
-    /// Lets every stream start again with a snapshot.
-    pub(crate) fn start_again(&self) {
-        self.push(START_AGAIN, None, String::new());
+    /// Publishes an object that says two things: under one name to whoever shows it, as `subject`, and under the other.
+    pub(crate) fn publish_twice<T: Serialize>(
+        &self,
+        (shown, subject): (&'static str, String),
+        name: &'static str,
+        object: &T,
+    ) {
+        match serde_json::to_string(object) {
+            Ok(data) => {
+                let data: Arc<str> = data.into();
+                self.push(shown, Some(subject), Arc::clone(&data));
+                self.push(name, None, data);
+            }
+            Err(error) => tracing::error!(%error, name, "an event could not be written"),
+        }
     }
 
-    fn push(&self, name: &'static str, subject: Option<String>, data: String) {
+    /// Lets every stream start again with a snapshot.
+    pub(crate) fn start_again(&self) {
+        self.push(START_AGAIN, None, "");
+    }
+
+    fn push(&self, name: &'static str, subject: Option<String>, data: impl Into<Arc<str>>) {
         let last = self.ring().push(name, subject.map(Into::into), data);
         self.latest.send_replace(last);
     }

@@ -78,6 +78,7 @@ pub async fn serve(
     let lock = local::lock(&data_dir)?;
     let (store, run) =
         Store::open_with(&data_dir, &boot(), now(&settings.clock), settings.caps.cache_bytes).await?;
+    let left_to_send = store.last_notice().await?;
     let access =
         Access::load(store.clone(), Arc::clone(&settings.clock), settings.timing.page_session).await?;
     let flags = RuntimeFlags::new(settings.flags, store.flags().await?);
@@ -112,7 +113,7 @@ pub async fn serve(
     let inside = routes::router(Arc::clone(&app), Walls { public_name: None, local_socket: true });
     app.tasks.spawn(net::accept_tcp(Arc::clone(&app), listener, outside, door));
     app.tasks.spawn(net::accept_local(Arc::clone(&app), local, inside, door_inside));
-    app.tasks.spawn(publish::drain_outbox(Arc::clone(&app)));
+    let outbox = tokio::spawn(publish::drain_outbox(Arc::clone(&app), left_to_send));
     app.tasks.spawn(publish::tell_sessions(Arc::clone(&app)));
     app.tasks.spawn(sweep::run(Arc::clone(&app)));
     app.tasks.spawn(sweep::checkpoint(Arc::clone(&app)));
@@ -129,6 +130,11 @@ pub async fn serve(
     app.tasks.close();
     if tokio::time::timeout(app.settings.timing.drain, app.tasks.wait()).await.is_err() {
         tracing::warn!("some connections did not end in time");
+    } else if matches!(outbox.await, Ok(true))
+        && let Err(error) = app.store.sent(i64::MAX).await
+    {
+        // Everybody has said what they had to say, so all of it is sent.
+        tracing::error!(%error, "the outbox could not be emptied");
     }
     // A file that nobody listens on would only make programs wait for an error.
     let _ = std::fs::remove_file(&socket);

@@ -4,19 +4,21 @@ use std::{collections::BTreeSet, time::Duration};
 
 use handraise_api::{ask::Ask, event, session::Message};
 use handraise_store::{Appended, Notice, NoticeKind};
-use tokio::time::{Instant, sleep_until};
 
 use crate::inbox::{App, Inbox};
 
 /// Asks of one holder beyond which its coming or going is told by a snapshot.
 const EVENTS_WORTH: usize = 100;
-/// What comes within this time is read together. Streams get four frames a second at most, and people see none of this.
-const TOGETHER: Duration = Duration::from_millis(20);
+/// What comes within this time is read together. Streams get four frames a second at most, and reading beside an answer
+/// holds it up.
+const TOGETHER: Duration = Duration::from_millis(100);
+/// How long sent notifications may stay before they are taken out: a write for each would hold answers up.
+const KEPT: Duration = Duration::from_millis(250);
 
 impl Inbox {
     pub(crate) fn tell_opened(&self, ask: &Ask, message: Option<&Message>) {
         self.metrics.opened(ask.content.source.into());
-        self.events.publish(event::ASK_OPENED, Some(subject(ask)), ask);
+        self.events.publish_twice((event::ASK_OPENED, subject(ask)), event::CLARIFICATION_REQUESTED, ask);
         if let Some(message) = message {
             self.tell_message(message);
         }
@@ -125,70 +127,58 @@ pub(crate) async fn tell_sessions(app: App) {
     }
 }
 
-/// Sends what is in the outbox, until the inbox goes down. A notification that was committed is sent at least once,
-/// whatever happened in between (F9).
-pub(crate) async fn drain_outbox(app: App) {
-    const AT_ONCE: u32 = 256;
-    /// How long sent notifications may stay before they are taken out: a write for each would hold answers up.
-    const KEPT: Duration = Duration::from_millis(250);
+/// Sends the notifications that an earlier run left in the outbox, up to number `left`, and takes out what this run has
+/// sent, until the inbox goes down. A notification that was committed is sent at least once, whatever happened in between
+/// (F9): one of this run is sent with the opening of its ask ([`Inbox::tell_opened`]), right after it was committed, and
+/// is taken out [`KEPT`] later at the earliest. Returns whether the earlier run's are sent.
+pub(crate) async fn drain_outbox(app: App, left: i64) -> bool {
     let mut latest = app.events.latest();
-    let mut sent = 0;
-    let mut since = None;
+    let mut sent = left;
+    tokio::select! {
+        () = app.shutdown.cancelled() => return false,
+        () = send_left(&app, left) => {}
+    }
     loop {
         latest.mark_unchanged();
-        let full = match app.store.notices(sent, AT_ONCE).await {
+        match app.store.sent(sent).await {
+            Ok(last) => sent = last,
+            Err(error) => tracing::error!(%error, "the outbox could not be emptied"),
+        }
+        let next = async {
+            // Whatever fills the outbox publishes an event after it was committed.
+            if sent == 0 {
+                let _ = latest.changed().await;
+            }
+            tokio::time::sleep(KEPT).await;
+        };
+        tokio::select! {
+            () = app.shutdown.cancelled() => return true,
+            () = next => {}
+        }
+    }
+}
+
+/// Sends what an earlier run left.
+async fn send_left(app: &Inbox, left: i64) {
+    const AT_ONCE: u32 = 256;
+    let mut sent = 0;
+    while sent < left {
+        match app.store.notices(sent, AT_ONCE).await {
             Ok(notices) => {
-                for notice in &notices {
-                    sent = notice.id;
+                for notice in notices.iter().filter(|notice| notice.id <= left) {
                     match notice.kind {
-                        NoticeKind::Requested => request_clarification(&app, notice),
+                        NoticeKind::Requested => request_clarification(app, notice),
                         // No channel outside the page is configured: `ask.settled` has said it.
                         NoticeKind::Withdrawn => {}
                     }
                 }
-                if !notices.is_empty() && since.is_none() {
-                    since = Some(Instant::now());
-                }
-                notices.len() == AT_ONCE as usize
+                sent = notices.last().map_or(left, |notice| notice.id);
             }
             Err(error) => {
                 tracing::error!(%error, "the outbox could not be read");
-                false
-            }
-        };
-        if since.is_some_and(|since| full || since.elapsed() >= KEPT) {
-            // What is left then is not sent yet, whatever its number.
-            match app.store.sent(sent).await {
-                Ok(()) => (sent, since) = (0, None),
-                Err(error) => {
-                    tracing::error!(%error, "the outbox could not be emptied");
-                    since = Some(Instant::now());
-                }
-            }
-            if full {
-                continue;
+                tokio::time::sleep(KEPT).await;
             }
         }
-        // Whatever fills the outbox publishes an event after it was committed.
-        let emptied = async {
-            match since {
-                Some(since) => sleep_until(since + KEPT).await,
-                None => std::future::pending().await,
-            }
-        };
-        tokio::select! {
-            () = app.shutdown.cancelled() => break,
-            changed = latest.changed() => match changed {
-                Ok(()) => tokio::time::sleep(TOGETHER).await,
-                Err(_) => break,
-            },
-            () = emptied => {}
-        }
-    }
-    if since.is_some()
-        && let Err(error) = app.store.sent(sent).await
-    {
-        tracing::error!(%error, "the outbox could not be emptied");
     }
 }
 

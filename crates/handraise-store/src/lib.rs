@@ -173,7 +173,7 @@ pub fn statements() -> &'static [(&'static str, &'static str, &'static [&'static
         ("settled", lists::SETTLED, &["asks_settled"]),
         ("settled by source", lists::SETTLED_BY_SOURCE, &["asks_settled_by_source"]),
         ("settled by session", lists::SETTLED_BY_SESSION, &["asks_settled_by_session"]),
-        ("overdue", settle::OVERDUE, &["asks_open_by_due"]),
+        ("overdue", settle::OVERDUE, &["asks_open_by_holder"]),
         ("orphaned", settle::ORPHANED, &["instances_lost", "asks_open_by_holder"]),
         ("unsettled of", settle::UNSETTLED_OF, &["asks_open_by_holder", "submissions_unresolved"]),
         ("sessions alive", sessions::ALIVE, &["sessions_alive"]),

@@ -9,12 +9,15 @@ use crate::{
     error::Failure,
     on,
     rows::{self, AskRow, OwnedAsk},
+    sqlite::transaction,
 };
 
-/// The third step of the schema. Numbers are taken within the one writer, so that they are committed in their order.
+/// Numbers are taken within the one writer, so that they are committed in their order.
 ///
 /// Rows beyond ten thousand are not kept: what nobody drains must not fill the disk (S39).
-pub(crate) const STEP: &str = "
+macro_rules! triggers {
+    () => {
+        "
 CREATE TRIGGER asks_notify AFTER INSERT ON asks WHEN NEW.state <> 'settled' BEGIN
     INSERT INTO outbox (id, kind, ask, at)
         SELECT COALESCE((SELECT MAX(id) FROM outbox), 0) + 1, 'requested', NEW.id, NEW.opened_at
@@ -29,7 +32,33 @@ END;
 CREATE TRIGGER asks_forget AFTER DELETE ON asks BEGIN
     DELETE FROM outbox WHERE ask = OLD.id;
 END;
-";
+"
+    };
+}
+/// The third step of the schema.
+pub(crate) const STEP: &str = triggers!();
+
+/// The seventh step of the schema: the outbox is read by its numbers alone, and no index is kept that only a sweep or the
+/// forgetting of old rows used: each costs a page of the log with every ask.
+pub(crate) const LIGHTER: &str = concat!(
+    "
+DROP TRIGGER asks_notify;
+DROP TRIGGER asks_withdraw;
+DROP TRIGGER asks_forget;
+CREATE TABLE notices (
+    id INTEGER PRIMARY KEY NOT NULL,
+    kind TEXT NOT NULL,
+    ask TEXT NOT NULL,
+    at BIGINT NOT NULL
+);
+INSERT INTO notices (id, kind, ask, at) SELECT id, kind, ask, at FROM outbox;
+DROP TABLE outbox;
+ALTER TABLE notices RENAME TO outbox;
+DROP INDEX asks_open_by_due;
+DROP INDEX sessions_by_update;
+",
+    triggers!()
+);
 
 /// What a notification says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,6 +91,11 @@ pub struct Notice {
     pub ask: Option<(Box<Ask>, String)>,
 }
 
+macro_rules! last {
+    () => {
+        "SELECT COALESCE(MAX(id), 0) FROM outbox"
+    };
+}
 const NEXT: &str = concat!(
     "SELECT o.id AS notice, o.kind AS notice_kind, o.ask AS about, ",
     rows::ask_columns!(),
@@ -69,7 +103,8 @@ const NEXT: &str = concat!(
      AND o.kind = 'requested' \
      LEFT JOIN submissions s ON s.id = a.submission_id ORDER BY o.id"
 );
-const DONE: &str = "DELETE FROM outbox WHERE id <= $1";
+const LAST: &str = last!();
+const DONE: &str = transaction!("DELETE FROM outbox WHERE id <= $1", last!());
 
 rows::row! {
     NoticeHead { notice: i64, notice_kind: String, about: String, }
@@ -122,14 +157,23 @@ impl Store {
         })
     }
 
-    /// Takes the notifications up to `last` out of the queue: they were sent. Numbers may then begin anew.
+    /// The number of the notification that was put in last, or 0.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn last_notice(&self) -> Result<i64, StoreError> {
+        on!(self, db => Ok(sqlx::query_scalar(LAST).fetch_one(&mut *db.reader().await?).await?))
+    }
+
+    /// Takes the notifications up to `last` out of the queue: they were sent. Numbers may then begin anew. Returns the
+    /// number of the last one that is left, or 0.
     ///
     /// # Errors
     /// When the database fails; then they are sent again.
-    pub async fn sent(&self, last: i64) -> Result<(), StoreError> {
+    pub async fn sent(&self, last: i64) -> Result<i64, StoreError> {
         on!(self, db => {
-            db.write(sqlx::query(DONE).bind(last)).await?;
-            Ok(())
+            let left: Option<(i64,)> = db.write(sqlx::query(DONE).bind(last)).await?.row(1)?;
+            Ok(left.map_or(0, |(left,)| left))
         })
     }
 }

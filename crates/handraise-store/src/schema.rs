@@ -15,6 +15,7 @@ const STEPS: &[(i64, &str, &str)] = &[
     (4, "what goes on in the background", BACKGROUND),
     (5, "whose asks are whose", OWNERS),
     (6, "what was refused because of who said it", audit::STEP),
+    (7, "fewer pages for every ask", outbox::LIGHTER),
 ];
 
 /// The latest version.

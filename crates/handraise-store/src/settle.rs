@@ -209,11 +209,15 @@ impl Store {
     }
 }
 
+/// Of each holder that has asks open those that are due, which stand first with it.
 pub(crate) const OVERDUE: &str = concat!(
-    "SELECT ",
+    "WITH RECURSIVE holders (instance) AS (SELECT MIN(instance) FROM asks WHERE state <> 'settled' \
+     UNION ALL SELECT (SELECT MIN(instance) FROM asks WHERE state <> 'settled' AND instance > holders.instance) \
+     FROM holders WHERE holders.instance IS NOT NULL) SELECT ",
     rows::ask_columns!(),
-    " FROM asks a LEFT JOIN submissions s ON s.id = a.submission_id \
-     WHERE a.state = 'open' AND a.due <= $1 AND NOT EXISTS (SELECT 1 FROM submissions u \
+    " FROM holders h CROSS JOIN asks a ON a.instance = h.instance \
+     LEFT JOIN submissions s ON s.id = a.submission_id \
+     WHERE a.state <> 'settled' AND a.due <= $1 AND NOT EXISTS (SELECT 1 FROM submissions u \
      WHERE u.instance = a.instance AND u.ask = a.id AND u.verdict IS NULL) ORDER BY a.due LIMIT $2"
 );
 
