@@ -119,7 +119,6 @@ macro_rules! insert_one {
     };
 }
 const INSERT: &str = concat!(insert_one!(), " RETURNING (SELECT state FROM asks WHERE id = $2)");
-const INSERT_AND_READ: &str = transaction!(insert_one!(), select_asks!("WHERE a.id = $2"));
 /// The first verdict stands; a later one only finds the ask.
 macro_rules! note {
     () => {
@@ -215,20 +214,6 @@ impl Store {
             }
             tx.commit().await?;
             Ok(open)
-        })
-    }
-
-    /// Commits a submission like [`submit`](Self::submit), and returns its ask as it is then: `sent` unless it had ended,
-    /// and the instance that owns it.
-    ///
-    /// # Errors
-    /// When the database fails, or there is no such ask; then it is not kept.
-    pub async fn submit_one(&self, now: Now, new: &NewSubmission) -> Result<(Ask, String), StoreError> {
-        on!(self, db => {
-            let outcome = db.write(insert!(INSERT_AND_READ, now, new)).await?;
-            let row: Option<AskRow> = outcome.row(1)?;
-            let row = row.ok_or_else(|| Failure::row("asks", "a row vanished"))?;
-            OwnedAsk::try_from(row).map(|OwnedAsk { ask, instance }| (ask, instance))
         })
     }
 

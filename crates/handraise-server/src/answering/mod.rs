@@ -6,7 +6,7 @@
 mod submission;
 mod verdict;
 
-use std::sync::Arc;
+use std::{pin::pin, sync::Arc, time::Duration};
 
 use handraise_api::{
     ask::{AnswerRequest, Ask},
@@ -34,6 +34,8 @@ use crate::{
 const LONGEST_REASON: usize = 4 * 1024;
 /// Most answers in one submission: a form has at most 200 questions (form.md).
 const MOST_ANSWERS: usize = 1_000;
+/// How soon verdicts come from holders that are well. Nobody is told of an answer on its way for a shorter time.
+const AT_ONCE: Duration = Duration::from_millis(100);
 /// The question of a permission ask, and of nothing else (acp.md, "Agent life").
 const PERMISSION: &str = "permission";
 
@@ -249,17 +251,19 @@ async fn forward(
 ) -> Result<Ask, Failure> {
     connection.forwarding(&new.id);
     let outcome = async {
-        let (ask, instance) = app.store.submit_one(app.now(), &new).await?;
+        let open = app.store.submit(app.now(), std::slice::from_ref(&new)).await?;
         app.metrics.submitted();
         tracing::info!(ask.id = new.ask, submission.id = new.id, by = new.by, "a submission is forwarded");
-        let sent = word(&app, &connection, frame.send(&connection));
-        // The frame first: somebody waits for it.
-        let told = async {
-            if ask.settlement.is_none() {
-                app.tell_updated(&app.shown(ask, &instance));
+        let is_open = open.first().is_some_and(|open| *open);
+        let mut sent = pin!(word(&app, &connection, frame.send(&connection)));
+        let reply = match tokio::time::timeout(AT_ONCE, sent.as_mut()).await {
+            Ok(reply) => reply,
+            Err(_) if is_open => {
+                let (reply, ()) = tokio::join!(sent, tell_on_its_way(&app, &new.ask));
+                reply
             }
+            Err(_) => sent.await,
         };
-        let (reply, ()) = tokio::join!(sent, told);
         match reply {
             Ok(reply) => judged(&app, &connection.instance, &new, reply).await,
             Err(lost) => without_verdict(&app, &new, lost).await,
@@ -269,6 +273,15 @@ async fn forward(
     note_ending(&connection, &new.id, outcome.as_ref().ok());
     connection.forwarded(&new.id);
     outcome
+}
+
+/// Tells that an answer is on its way, unless its ask has ended meanwhile.
+async fn tell_on_its_way(app: &Inbox, ask: &str) {
+    match app.store.ask(ask).await {
+        Ok(Some((ask, instance))) if ask.settlement.is_none() => app.tell_updated(&app.shown(ask, &instance)),
+        Ok(_) => {}
+        Err(error) => tracing::error!(%error, ask.id = ask, "an ask could not be read"),
+    }
 }
 
 /// Notes that a submission ended its ask: its holder is about to tell so.
