@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use handraise_core::Moment;
-use handraise_mcp::confirm::{ConfirmConfig, GuardSource, Guards, PreviewSource, Spent, Values};
+use handraise_mcp::confirm::{ConfirmConfig, GuardSource, Guards, PreviewSource, Remembers, Spent, Values};
 use handraise_mcp::seal::{ClockId, Keyring};
 use handraise_mcp::{Caller, ClientFrame, Envelope, EnvelopeConfig, Now, Out, Process, Route};
 use serde_json::Value;
@@ -76,7 +76,8 @@ impl World {
             GuardSource { tools: vec!["send*".to_owned()], preview: Some(preview), ..GuardSource::default() };
         let plain = GuardSource { tools: vec!["delete".to_owned()], ..GuardSource::default() };
         let guards = Guards::new(vec![guard, plain]).unwrap();
-        let (confirm, _) = ConfirmConfig::new(guards, Values::default(), KEYRING.clone(), [2; 32], true);
+        let (confirm, _) =
+            ConfirmConfig::new(guards, Values::default(), KEYRING.clone(), [2; 32], Remembers::Beyond);
         config.confirm = Some(confirm);
         let process = Arc::new(Process::new(config));
         Self {

@@ -3,7 +3,7 @@
 use anyhow::{Context as _, anyhow};
 use handraise_config::{ConfirmEntry, Require, Secret, Settings, Who};
 use handraise_mcp::{
-    confirm::{ConfirmConfig, GuardSource, Guards, PreviewSource, Secrets, Values, shared_folder},
+    confirm::{ConfirmConfig, GuardSource, Guards, PreviewSource, Remembers, Secrets, Values, shared_folder},
     seal::Keyring,
 };
 use handraise_spent::Store;
@@ -18,7 +18,7 @@ pub(crate) fn confirm(
         return Ok((None, None));
     }
     let guards = guards(&settings.confirms)?;
-    let (store, is_kept) = store(settings);
+    let (store, remembers) = store(settings);
     let variables = &settings.confirm_variables;
     let values = Values {
         mode: variables.mode.as_deref(),
@@ -30,7 +30,7 @@ pub(crate) fn confirm(
             data_dir: variables.data_dir.as_deref(),
         },
     };
-    let (config, warnings) = ConfirmConfig::new(guards, values, keyring.clone(), ids::random()?, is_kept);
+    let (config, warnings) = ConfirmConfig::new(guards, values, keyring.clone(), ids::random()?, remembers);
     for warning in warnings {
         tracing::warn!("{warning}");
     }
@@ -62,8 +62,8 @@ fn source(entry: &ConfirmEntry) -> GuardSource {
     }
 }
 
-/// The store, and whether it outlives us. A folder that cannot be used is no reason for another one: nothing runs then.
-fn store(settings: &Settings) -> (Store, bool) {
+/// The store, and how long it remembers. A folder that cannot be used is no reason for another one: nothing runs then.
+fn store(settings: &Settings) -> (Store, Remembers) {
     let shared = shared_folder(settings.confirm_variables.data_dir.as_deref());
     let folder = match (&shared, &settings.data_dir) {
         (Some(shared), _) => Some((shared, [".mcp-confirm", "spent"])),
@@ -74,13 +74,13 @@ fn store(settings: &Settings) -> (Store, bool) {
         tracing::warn!(
             "there is no data directory: what has confirmed a call is remembered by this process only"
         );
-        return (Store::memory(), false);
+        return (Store::memory(), Remembers::InProcess);
     };
     match Store::files(base, &inner) {
-        Ok(store) => (store, true),
+        Ok(store) => (store, Remembers::Beyond),
         Err(error) => {
             tracing::error!("guarded calls will not run: {error}");
-            (Store::closed(), true)
+            (Store::closed(), Remembers::Nothing)
         }
     }
 }

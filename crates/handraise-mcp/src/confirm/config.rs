@@ -17,6 +17,19 @@ pub struct ConfirmConfig {
     pub tokens: Result<Tokens, NoTokens>,
     /// What states of forms are sealed with: as good as the store of spent nonces, and no better.
     pub keyring: Keyring,
+    /// Whether the store of spent nonces can be used. Where it cannot, nothing is offered, because nothing would run.
+    pub is_open: bool,
+}
+
+/// How long the store of spent nonces remembers them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Remembers {
+    /// Beyond the process, and for whoever has the same secret.
+    Beyond,
+    /// As long as the process lives: nobody else would know what was spent here.
+    InProcess,
+    /// Not at all: it cannot be used.
+    Nothing,
 }
 
 /// What tokens are made of.
@@ -30,7 +43,7 @@ pub struct Tokens {
     pub mode: Mode,
 }
 
-/// Why no tokens are given: the variable that would change it.
+/// Why no tokens are given: what would change it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoTokens {
     /// `MCP_CONFIRM_MODE`.
@@ -39,6 +52,8 @@ pub enum NoTokens {
     Ttl,
     /// `MCP_CONFIRM_SECRET` or `MCP_HOST_CONFIRM_SECRET`.
     Secret,
+    /// The folder of spent nonces.
+    Store,
 }
 
 impl NoTokens {
@@ -48,6 +63,7 @@ impl NoTokens {
             Self::Mode => "MCP_CONFIRM_MODE gives it no other way: set it to ask-user or auto",
             Self::Ttl => "MCP_CONFIRM_TTL_SECONDS is no number of seconds: set it to one, such as 600",
             Self::Secret => "MCP_CONFIRM_SECRET is too short: give it 32 characters or more",
+            Self::Store => "the folder of spent confirmations cannot be used: the log of handraise says why",
         }
     }
 }
@@ -68,26 +84,27 @@ pub struct Values<'a> {
 impl ConfirmConfig {
     /// The configuration that the environment asks for, and what to warn of.
     ///
-    /// `random` are fresh bytes, for a key that dies with the process. `is_kept`: spent nonces outlive the process, and are
-    /// shared with whoever has the same secret; else every key is of this process, because nobody else would know what was
-    /// spent here.
+    /// `random` are fresh bytes, for a key that dies with the process: where spent nonces do not outlive it, every key is one.
     pub fn new(
         guards: Guards,
         values: Values<'_>,
         keyring: Keyring,
         random: [u8; 32],
-        is_kept: bool,
+        remembers: Remembers,
     ) -> (Self, Vec<Warning>) {
         let (mode, of_mode) = settings::mode(values.mode);
         let (forms, of_forms) = settings::elicitation(values.elicitation);
         let (ttl, of_ttl) = settings::ttl(values.ttl);
         let (source, of_key) = settings::key_source(values.secrets);
+        let is_kept = remembers != Remembers::InProcess;
+        let is_open = remembers != Remembers::Nothing;
         let key = match source {
             KeySource::NoTokens => Err(NoTokens::Secret),
             KeySource::Shared(key) if is_kept => Ok(key),
             KeySource::Shared(_) | KeySource::Random => Ok(TokenKey::of_bytes(&random)),
         };
         let tokens = match (mode, ttl, key) {
+            _ if !is_open => Err(NoTokens::Store),
             (Mode::Refuse, _, _) => Err(NoTokens::Mode),
             (_, Ttl::NoTokens, _) => Err(NoTokens::Ttl),
             (_, _, Err(why)) => Err(why),
@@ -95,6 +112,6 @@ impl ConfirmConfig {
         };
         let keyring = if is_kept { keyring } else { Keyring::single(&random) };
         let warnings = [of_mode, of_forms, of_ttl, of_key].into_iter().flatten().collect();
-        (Self { guards, forms, tokens, keyring }, warnings)
+        (Self { guards, forms, tokens, keyring, is_open }, warnings)
     }
 }

@@ -20,7 +20,7 @@ mod tools;
 #[cfg(test)]
 mod tests;
 
-pub use config::{ConfirmConfig, NoTokens, Tokens, Values};
+pub use config::{ConfirmConfig, NoTokens, Remembers, Tokens, Values};
 pub use form::{ConfirmAnswer, FIELD, REQUEST, confirm_params, confirm_requests};
 pub use guard::{Guard, GuardError, GuardSource, Guarding, Guards, PreviewRule, PreviewSource};
 pub use hash::{ARGUMENT, gateway_payload, hash_of, payload_hash};

@@ -174,18 +174,20 @@ pub fn harmful_on(result: &str) -> Vec<String> {
 /// How a tool is listed that is guarded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Offer {
-    /// With a token, unless it has one of its own.
-    Token,
-    /// As one that asks with a form.
-    Form,
+    /// As one that its caller confirms: with a form, or with a token, unless it has one of its own.
+    Caller { form: bool, token: bool },
     /// As one that only the inbox confirms.
     Inbox,
 }
 
 const SENTENCE_OF_INBOX: &str = "Runs only once somebody has confirmed it in the inbox.";
-const SENTENCE: &str = "Runs only once it was confirmed: the client asks its user.";
-const SENTENCE_WITH_TOKEN: &str = "Runs only once it was confirmed: the client asks its user, or a first call returns \
+const SENTENCE_OF_FORM: &str = "Runs only once it was confirmed: the client asks its user.";
+const SENTENCE_OF_BOTH: &str = "Runs only once it was confirmed: the client asks its user, or a first call returns \
      a preview and a confirmToken, and the same call with that confirmToken runs it.";
+const SENTENCE_OF_TOKEN: &str = "Runs only once it was confirmed: a first call returns a preview and a confirmToken, and \
+     the same call with that confirmToken runs it.";
+const SENTENCE_OF_NOTHING: &str =
+    "Does not run here: it has to be confirmed, and there is no way to do that.";
 const ABOUT_TOKEN: &str = "Only with the confirmToken that the same call has returned before.";
 
 /// How a page lists guarded tools: with the sentence, without an output schema, and with the token where tokens are
@@ -212,11 +214,12 @@ pub(crate) fn listed_as_guarded(
         let Some(offer) = offer(&name, listed.is_harmless) else { continue };
         is_changed = true;
         let sentence = match offer {
-            Offer::Token if !listed.has_own_token => {
+            Offer::Caller { form, token } if token && !listed.has_own_token => {
                 offer_token(&mut splice, definition.get(), &tool);
-                SENTENCE_WITH_TOKEN
+                if form { SENTENCE_OF_BOTH } else { SENTENCE_OF_TOKEN }
             }
-            Offer::Token | Offer::Form => SENTENCE,
+            Offer::Caller { form: true, .. } => SENTENCE_OF_FORM,
+            Offer::Caller { form: false, .. } => SENTENCE_OF_NOTHING,
             Offer::Inbox => SENTENCE_OF_INBOX,
         };
         describe(&mut splice, definition.get(), &tool, sentence);

@@ -196,12 +196,15 @@ fn s5_a_folder_that_cannot_be_used_lets_nothing_run() {
     let home = Home::new();
     std::fs::create_dir_all(home.data_dir()).unwrap();
     std::fs::write(home.data_dir().join("confirm"), "no folder").unwrap();
-    let mut gateway = session(&home, &json!({}), &[]);
-    let first = token(&mut gateway);
-    let answer = gateway.answer(&json!(2), "tapOn", &with(&first));
-    assert_eq!(said(&answer)["error"], "SPENT_STORE_UNAVAILABLE");
-    assert_eq!(gateway.count("tapOn"), 0);
-    assert!(gateway.log.text().contains("guarded calls will not run"), "{}", gateway.log.text());
+    for capabilities in [json!({}), json!({"elicitation": {}})] {
+        // Nobody is asked, and no token is given, for what would not run.
+        let mut gateway = session(&home, &capabilities, &[]);
+        let answer = gateway.answer(&json!(2), "tapOn", &tap());
+        assert_eq!(said(&answer)["error"], "SPENT_STORE_UNAVAILABLE");
+        assert!(said(&answer).get("confirmToken").is_none(), "{answer}");
+        assert_eq!(gateway.count("tapOn"), 0);
+        assert!(gateway.log.text().contains("guarded calls will not run"), "{}", gateway.log.text());
+    }
 
     // One that is taken away later is no empty one.
     let home = Home::new();

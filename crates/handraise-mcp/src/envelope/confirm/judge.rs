@@ -198,6 +198,12 @@ impl Envelope {
             out.push(arrival.told(&Told::needs_inbox(&arrival.action)));
             return;
         }
+        if !config.is_open {
+            let unavailable = Rejection::StoreUnavailable;
+            out.push(refused(unavailable.as_str()));
+            out.push(arrival.told(&Told::rejected(&arrival.action, unavailable, None)));
+            return;
+        }
         let form_was_sent = !matches!(carries, Carries::Nothing);
         let rail = match rail(config, arrival.party.declared, form_was_sent, arrival.strips_token) {
             Ok(rail) => rail,

@@ -70,10 +70,10 @@ impl Envelope {
         let at = frame.result_at()?;
         let offer = |name: &str, is_harmless| {
             let guarding = config.guards.of(name, is_harmless && !self.process.is_harmful(name))?;
-            Some(match (guarding.needs_inbox, &config.tokens) {
-                (true, _) => Offer::Inbox,
-                (false, Ok(_)) => Offer::Token,
-                (false, Err(_)) => Offer::Form,
+            Some(if guarding.needs_inbox {
+                Offer::Inbox
+            } else {
+                Offer::Caller { form: config.forms && config.is_open, token: config.tokens.is_ok() }
             })
         };
         listed_as_guarded(frame.bytes(), at, offer)

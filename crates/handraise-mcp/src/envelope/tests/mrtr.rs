@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::seed::{modern_call, modern_with};
 use super::*;
-use crate::confirm::{ConfirmConfig, GuardSource, Guards, Values};
+use crate::confirm::{ConfirmConfig, GuardSource, Guards, Remembers, Values};
 use crate::refusal::{Entry, Rule, RuleSource, Rules};
 
 const INVALID: &str = r#""error":{"code":-32602,"message":"Invalid or expired requestState","data":{"reason":"invalid_request_state"}}}"#;
@@ -476,7 +476,7 @@ fn candidates_that_a_guarded_tool_would_list_are_not_listed_and_nothing_runs() {
     let source = GuardSource { tools: vec!["listDevices".to_owned()], ..GuardSource::default() };
     let guards = Guards::new(vec![source]).unwrap();
     let keyring = Keyring::single(&[9; 32]);
-    let (confirm, _) = ConfirmConfig::new(guards, Values::default(), keyring, [5; 32], true);
+    let (confirm, _) = ConfirmConfig::new(guards, Values::default(), keyring, [5; 32], Remembers::Beyond);
     let mut world = World::new(EnvelopeConfig { confirm: Some(confirm), ..fresh() });
     let state = asked(&mut world);
     world.client_sends(&modern_call("2", &with(&state, &accept("A1B2")), &json!({})));

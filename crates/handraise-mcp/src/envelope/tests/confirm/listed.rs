@@ -73,6 +73,24 @@ fn without_tokens_none_is_offered() {
 }
 
 #[test]
+fn what_is_listed_says_only_what_can_happen() {
+    let off = Values { elicitation: Some("off"), ..Values::default() };
+    let no_tokens = Values { mode: Some("refuse"), ..off };
+    let own = r#"{"tools":[{"name":"send","inputSchema":{"properties":{"confirmToken":{}}}}]}"#;
+    let plain = r#"{"tools":[{"name":"send","inputSchema":{"properties":{}}}]}"#;
+    let token = "confirmed: a first call returns a preview and a confirmToken";
+    let nothing = "Does not run here: it has to be confirmed, and there is no way to do that.";
+    for (values, tools, expected) in [(off, plain, token), (no_tokens, plain, nothing), (off, own, nothing)] {
+        let got = lists(&mut Scene::with(vec![plain_guard()], values), "", tools);
+        assert!(got.contains(expected) && !got.contains("asks its user"), "{got}");
+    }
+    // What is spent cannot be remembered: no way leads anywhere.
+    let mut scene = Scene::on(World::new(remembering(Remembers::Nothing)));
+    let got = lists(&mut scene, "", plain);
+    assert!(got.contains(nothing) && !got.contains("confirmToken"), "{got}");
+}
+
+#[test]
 fn what_only_the_inbox_confirms_is_offered_no_token() {
     let mut scene = Scene::mute(GuardSource { needs_human: true, ..plain_guard() });
     let got = lists(&mut scene, "", r#"{"tools":[{"name":"send","inputSchema":{"properties":{}}}]}"#);

@@ -13,7 +13,7 @@ mod token;
 use std::collections::BTreeSet;
 
 use super::*;
-use crate::confirm::{ConfirmConfig, GuardSource, Guards, PreviewSource, Secrets, Spent, Values};
+use crate::confirm::{ConfirmConfig, GuardSource, Guards, PreviewSource, Remembers, Secrets, Spent, Values};
 
 /// The server's tools, unless a test says otherwise.
 const TOOLS: &str = r#"[{"name":"send","inputSchema":{"type":"object"}},{"name":"get","annotations":{"readOnlyHint":true}},{"name":"echo","annotations":{"readOnlyHint":true}}]"#;
@@ -74,8 +74,17 @@ fn whole_guard() -> GuardSource {
 
 fn confirming(guards: Vec<GuardSource>, values: Values<'_>) -> EnvelopeConfig {
     let guards = Guards::new(guards).unwrap();
-    let (confirm, _) = ConfirmConfig::new(guards, values, Keyring::single(&[9; 32]), [5; 32], true);
+    confirming_with(guards, values, Remembers::Beyond)
+}
+
+fn confirming_with(guards: Guards, values: Values<'_>, remembers: Remembers) -> EnvelopeConfig {
+    let (confirm, _) = ConfirmConfig::new(guards, values, Keyring::single(&[9; 32]), [5; 32], remembers);
     EnvelopeConfig { confirm: Some(confirm), ..config() }
+}
+
+/// `send` is guarded, with a store that remembers so long.
+fn remembering(remembers: Remembers) -> EnvelopeConfig {
+    confirming_with(Guards::new(vec![plain_guard()]).unwrap(), shared_secret(), remembers)
 }
 
 fn shared_secret() -> Values<'static> {

@@ -141,6 +141,26 @@ fn what_only_the_inbox_may_confirm_is_refused_without_one() {
 }
 
 #[test]
+fn s5_without_a_store_that_can_be_used_nothing_is_asked_and_no_token_is_given() {
+    let token = {
+        let mut scene = Scene::mute(plain_guard());
+        said(&scene.call("{}"))["confirmToken"].as_str().unwrap().to_owned()
+    };
+    for capabilities in [json!({}), json!({"elicitation": {}})] {
+        let mut scene = Scene::on(World::new(remembering(Remembers::Nothing)));
+        scene.world.initialize(&capabilities, "2025-11-25");
+        for arguments in ["{}".to_owned(), json!({"confirmToken": token}).to_string()] {
+            let answer = scene.call(&arguments);
+            assert_eq!(case(&answer), "isError confirmation-rejected SPENT_STORE_UNAVAILABLE");
+            assert!(said(&answer).get("confirmToken").is_none(), "{answer}");
+            assert_eq!(scene.records(), ["refuse not_offered system spent-store-unavailable"]);
+        }
+        scene.is_clean();
+        assert_eq!(scene.ran, [""; 0]);
+    }
+}
+
+#[test]
 fn the_strictest_table_that_names_a_tool_holds() {
     let strict = GuardSource {
         tools: vec!["s*".to_owned()],

@@ -310,7 +310,8 @@ fn kept_or_not(values: Values<'_>, is_kept: bool) -> EnvelopeConfig {
     let guards = Guards::new(vec![plain_guard()]).unwrap();
     let random = if is_kept { [5; 32] } else { *b"random bytes of this one process" };
     let keyring = Keyring::single(&[1; 32]);
-    let (confirm, _) = ConfirmConfig::new(guards, values, keyring.clone(), random, is_kept);
+    let remembers = if is_kept { Remembers::Beyond } else { Remembers::InProcess };
+    let (confirm, _) = ConfirmConfig::new(guards, values, keyring.clone(), random, remembers);
     EnvelopeConfig { confirm: Some(confirm), keyring, ..config() }
 }
 
