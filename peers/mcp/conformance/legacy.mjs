@@ -1,10 +1,11 @@
-// A server for the conformance suite, of the push era: the TypeScript SDK, version 1, over HTTP with sessions. It says its
-// URL on stdout.
+// A server for the conformance suite, of the push era: the TypeScript SDK, version 1. Over HTTP, with sessions, it says its
+// URL on stdout; with --stdio it speaks there.
 
 import { randomUUID } from "node:crypto";
 import { createServer } from "node:http";
 
 import { Server } from "@modelcontextprotocol/sdk/server/index.js";
+import { StdioServerTransport } from "@modelcontextprotocol/sdk/server/stdio.js";
 import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
 import {
   CallToolRequestSchema, CompleteRequestSchema, CreateMessageResultSchema, ElicitResultSchema, GetPromptRequestSchema,
@@ -89,4 +90,5 @@ const listener = createServer(async (request, response) => {
   await serve().connect(transport);
   await transport.handleRequest(request, response);
 });
-listener.listen(0, "127.0.0.1", () => console.log(`http://127.0.0.1:${listener.address().port}/mcp`));
+if (process.argv.includes("--stdio")) await serve().connect(new StdioServerTransport());
+else listener.listen(0, "127.0.0.1", () => console.log(`http://127.0.0.1:${listener.address().port}/mcp`));

@@ -1,5 +1,5 @@
-// A server for the conformance suite, of the era of 2026-07-28: the TypeScript SDK, version 2, over HTTP. It says its URL on
-// stdout.
+// A server for the conformance suite, of the era of 2026-07-28: the TypeScript SDK, version 2. Over HTTP it says its URL on
+// stdout; with --stdio it speaks there.
 
 import { createServer } from "node:http";
 import { Readable } from "node:stream";
@@ -8,6 +8,7 @@ import {
   createMcpHandler, hostHeaderValidationResponse, localhostAllowedHostnames, localhostAllowedOrigins,
   originValidationResponse, ProtocolError, Server,
 } from "@modelcontextprotocol/server";
+import { serveStdio } from "@modelcontextprotocol/server/stdio";
 
 import { contents, messages, prompts, resources, results, templates, tools } from "./catalog.mjs";
 import { asked, names, verify } from "./inputs.mjs";
@@ -80,4 +81,5 @@ const listener = createServer(async (request, response) => {
   if (answer.body) Readable.fromWeb(answer.body).pipe(response);
   else response.end();
 });
-listener.listen(0, "127.0.0.1", () => console.log(`http://127.0.0.1:${listener.address().port}/mcp`));
+if (process.argv.includes("--stdio")) serveStdio(serve);
+else listener.listen(0, "127.0.0.1", () => console.log(`http://127.0.0.1:${listener.address().port}/mcp`));
