@@ -11,6 +11,7 @@ pub(super) struct Nesting {
 }
 
 impl Nesting {
+    #[inline]
     pub(super) fn push(&mut self, is_object: bool) {
         if self.depth > 0 && self.depth.is_multiple_of(64) {
             self.far.push(self.near);
@@ -19,10 +20,12 @@ impl Nesting {
         self.depth += 1;
     }
 
+    #[inline]
     pub(super) fn innermost(&self) -> Option<bool> {
         (self.depth > 0).then_some(self.near & 1 == 1)
     }
 
+    #[inline]
     pub(super) fn pop(&mut self) {
         self.depth -= 1;
         self.near >>= 1;

@@ -1,4 +1,6 @@
 //! Strings: where they end, and what they mean.
+//!
+//! What is read of every frame is `inline`: the scanner that calls it may be compiled apart from this.
 
 use std::borrow::Cow;
 
@@ -42,6 +44,7 @@ impl<'a> Quoted<'a> {
 
 impl<'a> Scanner<'a> {
     /// Reads a string.
+    #[inline]
     pub(crate) fn string(&mut self) -> Result<Quoted<'a>, NotJson> {
         let start = self.at;
         self.take(b'"')?;
@@ -66,6 +69,7 @@ impl<'a> Scanner<'a> {
         Ok(Quoted { raw, is_escaped })
     }
 
+    #[inline]
     fn escape(&mut self) -> Result<(), NotJson> {
         match self.bytes.get(self.at + 1) {
             Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => self.at += 2,
@@ -84,6 +88,7 @@ impl<'a> Scanner<'a> {
 
 /// How many bytes at the front of `bytes` stand for themselves in a string. `is_wide` becomes true when one of them is
 /// not ASCII.
+#[inline]
 pub(super) fn plain_run(bytes: &[u8], is_wide: &mut bool) -> usize {
     let mut at = 0;
     // Most strings are short: one word first, then blocks that the compiler turns into vector code.
@@ -132,6 +137,7 @@ pub(super) fn plain_run(bytes: &[u8], is_wide: &mut bool) -> usize {
 
 /// How many of eight bytes come before the first quote, backslash or control character, and whether one of those is
 /// not ASCII.
+#[inline]
 fn plain_in_word(word: [u8; 8]) -> (usize, bool) {
     const ONES: u64 = u64::MAX / 0xff;
     const HIGH: u64 = ONES << 7;
