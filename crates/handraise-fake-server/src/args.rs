@@ -18,6 +18,7 @@ A scripted MCP server with device tools. Speaks MCP over stdin and stdout, or ov
   --pieces N        write N bytes at a time
   --raw FILE        say nothing but what FILE holds, byte for byte, once --after lines have come
   --after N         see --raw (default: 1)
+  --each            with --raw: say a line of FILE for each line that comes, from the Nth on
   --http ADDRESS    speak Streamable HTTP there, at /mcp; the first line of stdout is the URL
   --answers FORM    over HTTP: sse (default) or json
   --cut N           over HTTP: end every stream after N events; it goes on where the client says it was
@@ -44,6 +45,7 @@ pub(crate) struct Options {
     pub(crate) pieces: Option<usize>,
     pub(crate) raw: Option<PathBuf>,
     pub(crate) after: usize,
+    pub(crate) each: bool,
     pub(crate) http: Option<Http>,
 }
 
@@ -69,6 +71,7 @@ pub(crate) fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Options,
         pieces: None,
         raw: None,
         after: 1,
+        each: false,
         http: None,
     };
     let mut http = Http { streams: true, ..Http::default() };
@@ -113,6 +116,7 @@ pub(crate) fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Options,
             }
             "--cut" => http.cut = Some(number(&name, &word()?)?.max(1)),
             "--requests" => http.requests = Some(value()?.into()),
+            "--each" => options.each = true,
             "--forget" => http.forgets = true,
             "--raw" => options.raw = Some(value()?.into()),
             _ => return Err(format!("unknown argument {name}")),

@@ -12,6 +12,7 @@ mod http;
 mod raw;
 mod refusal;
 mod server;
+mod subscriptions;
 mod tools;
 mod wire;
 mod witness;

@@ -17,7 +17,8 @@ pub(crate) fn run(
     let record = Witness::open(options.record.as_deref())?;
     let wire = Wire::new(output, options);
     let mut input = BufReader::new(input);
-    let mut lines = 0;
+    let mut lines = 0_usize;
+    let is_end = |byte: &u8| *byte == b'\n';
     let mut line = Vec::new();
     if options.after == 0 {
         wire.raw(&answer)?;
@@ -26,7 +27,10 @@ pub(crate) fn run(
         record.bytes(&line)?;
         line.clear();
         lines += 1;
-        if lines == options.after {
+        if options.each {
+            let next = lines.checked_sub(options.after).and_then(|at| answer.split_inclusive(is_end).nth(at));
+            wire.raw(next.unwrap_or_default())?;
+        } else if lines == options.after {
             wire.raw(&answer)?;
         }
     }

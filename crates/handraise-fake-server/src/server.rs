@@ -1,11 +1,11 @@
 //! The conversation: frames in, each request answered, in either era.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     io::{self, BufRead as _, BufReader, Read, Write},
     sync::{
-        Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, Ordering},
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering},
         mpsc::{Receiver, Sender, channel},
     },
     thread::{self, Scope},
@@ -16,6 +16,7 @@ use serde_json::{Value, json, value::RawValue};
 use crate::{
     args::{Eras, Options},
     devices::Devices,
+    subscriptions::Subscriptions,
     tools,
     wire::Wire,
     witness::Witness,
@@ -25,6 +26,7 @@ use crate::{
 const LEGACY: &[&str] = &["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
 /// The version of the modern era.
 const MODERN: &str = "2026-07-28";
+const LISTEN: &str = "subscriptions/listen";
 const PROTOCOL_KEY: &str = "io.modelcontextprotocol/protocolVersion";
 
 /// What every call needs.
@@ -33,9 +35,11 @@ pub(crate) struct Server {
     pub(crate) devices: Devices,
     pub(crate) wire: Wire,
     pub(crate) calls: Witness,
+    pub(crate) subscriptions: Subscriptions,
     /// What the client declared in `initialize`.
     declared: Mutex<Value>,
-    cancelled: Mutex<BTreeSet<String>>,
+    /// Calls that run, by id: whether they were cancelled.
+    running: Mutex<BTreeMap<String, Arc<AtomicBool>>>,
     waiting: Mutex<BTreeMap<String, Sender<Value>>>,
     next_id: AtomicU64,
 }
@@ -52,6 +56,13 @@ pub(crate) struct Call {
     pub(crate) answers: Option<Value>,
     pub(crate) state: Option<String>,
     pub(crate) is_task: bool,
+    cancelled: Arc<AtomicBool>,
+}
+
+impl Call {
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.cancelled.load(Ordering::Relaxed)
+    }
 }
 
 /// A frame's members, each as it was written.
@@ -67,8 +78,9 @@ pub(crate) fn run(
         devices: Devices::new(options.devices.clone()),
         wire: Wire::new(output, options),
         calls: Witness::open(options.calls.as_deref())?,
+        subscriptions: Subscriptions::default(),
         declared: Mutex::new(Value::Null),
-        cancelled: Mutex::default(),
+        running: Mutex::default(),
         waiting: Mutex::default(),
         next_id: AtomicU64::new(0),
     };
@@ -102,7 +114,13 @@ impl Server {
             (Some("tools/call"), Some(id)) => self.call(scope, id, &value("params")),
             (Some(method), Some(id)) => self.request(&id, method, &value("params")),
             (Some("notifications/cancelled"), None) => {
-                lock(&self.cancelled).insert(value("params")["requestId"].to_string());
+                let id = value("params")["requestId"].to_string();
+                if self.subscriptions.cancel(&id) {
+                    return self.calls.cancelled(LISTEN);
+                }
+                if let Some(cancelled) = lock(&self.running).get(&id) {
+                    cancelled.store(true, Ordering::Relaxed);
+                }
                 Ok(())
             }
             (None, Some(id)) => {
@@ -144,6 +162,10 @@ impl Server {
                 "resultType": "complete", "tools": tools::list(), "ttlMs": 3_600_000, "cacheScope": "public",
             }),
             "tools/list" => json!({"tools": tools::list()}),
+            LISTEN if is_modern && has_modern => {
+                self.calls.began(LISTEN, &params["notifications"])?;
+                return self.subscriptions.begin(&self.wire, id, &params["notifications"]);
+            }
             "ping" | "logging/setLevel" => json!({}),
             _ => return self.wire.fail(id, -32601, &format!("no method is called {method}")),
         };
@@ -169,10 +191,19 @@ impl Server {
             answers: params.get("inputResponses").cloned(),
             state: params["requestState"].as_str().map(str::to_owned),
             is_task: params.get("task").is_some(),
+            cancelled: Arc::default(),
         };
-        lock(&self.cancelled).remove(&call.id);
         if tools::takes_time(&call) {
-            scope.spawn(move || tools::run(self, &call));
+            lock(&self.running).insert(call.id.clone(), Arc::clone(&call.cancelled));
+            scope.spawn(move || {
+                let outcome = tools::run(self, &call);
+                let mut running = lock(&self.running);
+                // Another call may have this id by now.
+                if running.get(&call.id).is_some_and(|of_id| Arc::ptr_eq(of_id, &call.cancelled)) {
+                    running.remove(&call.id);
+                }
+                outcome
+            });
             return Ok(());
         }
         tools::run(self, &call)
@@ -181,10 +212,6 @@ impl Server {
     /// What the client said of elicitation when it introduced itself.
     pub(crate) fn declared(&self) -> Value {
         lock(&self.declared).clone()
-    }
-
-    pub(crate) fn is_cancelled(&self, call: &Call) -> bool {
-        lock(&self.cancelled).contains(&call.id)
     }
 
     /// Sends a request of our own; the answer comes over the channel, or never.
@@ -203,6 +230,6 @@ impl Server {
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -63,7 +63,12 @@ pub(crate) fn list() -> Value {
             })
         ),
         tool("declared", "Returns what the client declared for elicitation", true, json!({})),
-        tool("notify", "Sends a log message and tools/list_changed, then returns", true, json!({})),
+        tool(
+            "notify",
+            "Sends a log message and tools/list_changed, then returns",
+            true,
+            json!({"endSubscriptions": {"type": "boolean", "description": "End every subscription as well"}})
+        ),
         tool("complain", "Writes a line to stderr", true, json!({"text": text("What to write")})),
         tool("leave", "Starts a process in a session of its own, which sleeps", false, json!({})),
         tool(
@@ -118,7 +123,15 @@ pub(crate) fn run(server: &Server, call: &Call) -> io::Result<()> {
         "declared" => text(server, call, &server.declared().to_string()),
         "notify" => {
             server.wire.notify("notifications/message", &json!({"level": "info", "data": "noted"}))?;
-            server.wire.notify("notifications/tools/list_changed", &json!({}))?;
+            let changed = "notifications/tools/list_changed";
+            if call.is_modern {
+                server.subscriptions.tell(&server.wire, "toolsListChanged", changed)?;
+            } else {
+                server.wire.notify(changed, &json!({}))?;
+            }
+            if arguments["endSubscriptions"] == true {
+                server.subscriptions.end(&server.wire)?;
+            }
             text(server, call, "notified")
         }
         "complain" => {
@@ -180,7 +193,7 @@ fn swipe(server: &Server, call: &Call) -> io::Result<()> {
     let pause = Duration::from_millis(call.arguments["pauseMs"].as_u64().unwrap_or(10));
     for step in 1..=steps {
         thread::sleep(pause);
-        if server.is_cancelled(call) {
+        if call.is_cancelled() {
             return server.calls.cancelled(&call.name);
         }
         if let Some(token) = &call.progress_token {

@@ -5,6 +5,13 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
+use bytes::Bytes;
+
+/// What of an answer is not counted once it is on its way out: a connection takes little of it at once.
+const SMALL: usize = 16 * 1024;
+/// What may be charged to a part while the whole is full, so that those who hold little are served on.
+const LITTLE: usize = 64 * 1024;
+
 /// A bound on bytes, within a wider one where there is one.
 #[derive(Debug)]
 pub(crate) struct Budget {
@@ -38,9 +45,11 @@ impl Budget {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// Whether more is charged than there should be, here and in the whole.
+    /// Whether whoever fills it has to wait: more is charged here than there should be, or in the whole while more than a
+    /// little is charged here.
     pub(crate) fn is_exhausted(&self) -> bool {
-        self.used() > self.limit && self.wider.as_ref().is_none_or(|wider| wider.is_exhausted())
+        let used = self.used();
+        used > self.limit || (used > LITTLE && self.wider.as_ref().is_some_and(|wider| wider.is_over()))
     }
 
     /// Whether more is charged than there should be, here or in the whole.
@@ -105,6 +114,30 @@ impl Charge {
     }
 }
 
+/// A piece that is worth counting wherever it goes.
+pub(crate) fn is_large(piece: &Bytes) -> bool {
+    piece.len() > SMALL
+}
+
+/// A piece that counts for as long as anybody has it, such as a connection that its client does not read.
+pub(crate) fn held(piece: Bytes, charge: Option<Charge>) -> Bytes {
+    match charge {
+        Some(charge) if is_large(&piece) => Bytes::from_owner(Held { piece, _charge: charge }),
+        Some(_) | None => piece,
+    }
+}
+
+struct Held {
+    piece: Bytes,
+    _charge: Charge,
+}
+
+impl AsRef<[u8]> for Held {
+    fn as_ref(&self) -> &[u8] {
+        &self.piece
+    }
+}
+
 impl Drop for Charge {
     fn drop(&mut self) {
         self.budget.remove(self.bytes);
@@ -129,14 +162,31 @@ mod tests {
     }
 
     #[test]
-    fn s37_a_part_is_exhausted_only_when_the_whole_is() {
-        let whole = Budget::new(100);
-        let (one, other) = (whole.part(10), whole.part(10));
-        let _held = one.force(50);
-        assert!(!one.is_exhausted(), "the whole has room");
-        let _more = one.force(51);
-        assert!(one.is_exhausted());
-        assert!(!other.is_exhausted(), "it holds nothing");
-        assert_eq!(whole.used(), 101);
+    fn s37_a_large_piece_counts_until_the_last_who_has_it_lets_it_go() {
+        let budget = Budget::new(10 * SMALL);
+        let piece = |length| Bytes::from(vec![b'x'; length]);
+        let counted = held(piece(SMALL + 1), Some(budget.force(SMALL + 1)));
+        let small = held(piece(SMALL), Some(budget.force(SMALL)));
+        assert_eq!(budget.used(), SMALL + 1);
+        let slice = counted.slice(5..);
+        drop((counted, small));
+        assert_eq!((budget.used(), slice.len()), (SMALL + 1, SMALL - 4));
+        drop(slice);
+        assert_eq!(budget.used(), 0);
+    }
+
+    #[test]
+    fn s37_a_full_part_waits_alone_and_a_full_whole_lets_those_go_on_that_hold_little() {
+        let whole = Budget::new(10 * LITTLE);
+        let (one, other) = (whole.part(3 * LITTLE), whole.part(3 * LITTLE));
+        let held = one.force(3 * LITTLE + 1);
+        assert!(one.is_exhausted() && !other.is_exhausted(), "the whole has room");
+        let _more = one.force(7 * LITTLE);
+        let little = other.force(LITTLE);
+        assert!(!other.is_exhausted(), "it holds little");
+        let _much = other.force(1);
+        assert!(other.is_exhausted());
+        drop((held, little));
+        assert_eq!(whole.used(), 7 * LITTLE + 1);
     }
 }

@@ -117,7 +117,8 @@ impl Read for Input {
     }
 }
 
-/// What the server writes: answers to the streams of their requests, everything else to the newest stream that is open.
+/// What the server writes: answers to the streams of their requests, what belongs to a subscription to its stream,
+/// everything else to the newest stream that is open.
 struct Lines {
     streams: Arc<Mutex<Vec<Arc<Stream>>>>,
     line: Vec<u8>,
@@ -137,8 +138,10 @@ impl Write for Lines {
             let streams = lock(&self.streams);
             let open = |stream: &&Arc<Stream>| !stream.is_over() && (stream.request.is_some() || !is_answer);
             let mut newest = streams.iter().rev().filter(open);
-            let stream = if is_answer {
-                newest.find(|stream| stream.request.as_deref() == Some(&id))
+            let tag = &frame["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"];
+            let request = if is_answer { &id } else { &tag.to_string() };
+            let stream = if is_answer || !tag.is_null() {
+                newest.find(|stream| stream.request.as_ref() == Some(request))
             } else {
                 newest.next()
             };

@@ -14,7 +14,7 @@ use hyper::body::{Body as HttpBody, Frame, Incoming, SizeHint};
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::{
-    budget::{Budget, Charge},
+    budget::{Budget, Charge, held, is_large},
     door::Busy,
     events::Events,
     pieces::Pieces,
@@ -162,25 +162,28 @@ pub(crate) struct Body {
 
 #[derive(Debug)]
 enum Content {
-    Pieces { left: u64, pieces: std::vec::IntoIter<Bytes>, _charge: Option<Charge> },
-    Piece(Option<Bytes>, #[expect(dead_code, reason = "held, and never read")] Option<Charge>),
+    Pieces { left: u64, pieces: std::vec::IntoIter<Bytes> },
+    Piece(Option<Bytes>),
     Events { events: Arc<Events>, _guard: Option<Guard> },
 }
 
 impl Body {
     pub(crate) fn empty() -> Self {
-        Self { content: Content::Piece(None, None), busy: None }
+        Self { content: Content::Piece(None), busy: None }
     }
 
     /// One frame.
     pub(crate) fn whole(frame: Pieces) -> Self {
-        Self { content: Content::of(frame, None), busy: None }
+        Self { content: Content::of(frame.into_iter()), busy: None }
     }
 
     /// One frame, which counts until the client has it.
     pub(crate) fn charged(frame: Pieces, budget: &Arc<Budget>) -> Self {
-        let charge = budget.force(frame.len());
-        Self { content: Content::of(frame, Some(charge)), busy: None }
+        let charged = |piece: Bytes| {
+            let charge = is_large(&piece).then(|| budget.force(piece.len()));
+            held(piece, charge)
+        };
+        Self { content: Content::of(frame.into_iter().map(charged)), busy: None }
     }
 
     /// A stream. `guard` learns that the client has left.
@@ -196,16 +199,15 @@ impl Body {
 }
 
 impl Content {
-    fn of(frame: Pieces, charge: Option<Charge>) -> Self {
-        let left = frame.len() as u64;
-        let mut pieces = frame.into_iter();
+    fn of(mut pieces: impl Iterator<Item = Bytes>) -> Self {
         let first = pieces.next();
         let rest: Vec<Bytes> = pieces.collect();
         if rest.is_empty() {
-            return Self::Piece(first, charge);
+            return Self::Piece(first);
         }
         let all: Vec<Bytes> = first.into_iter().chain(rest).collect();
-        Self::Pieces { left, pieces: all.into_iter(), _charge: charge }
+        let left = all.iter().map(|piece| piece.len() as u64).sum();
+        Self::Pieces { left, pieces: all.into_iter() }
     }
 }
 
@@ -221,8 +223,8 @@ impl Body {
     /// The next piece; `None` at the end.
     pub(super) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
         Poll::Ready(match &mut self.content {
-            Content::Piece(piece, _) => piece.take(),
-            Content::Pieces { left, pieces, .. } => {
+            Content::Piece(piece) => piece.take(),
+            Content::Pieces { left, pieces } => {
                 let piece = pieces.next();
                 *left -= piece.as_ref().map_or(0, |piece| piece.len() as u64);
                 piece
@@ -234,7 +236,7 @@ impl Body {
     /// How much is left of it; `None`: a stream, whose end nobody knows.
     pub(super) fn length(&self) -> Option<u64> {
         match &self.content {
-            Content::Piece(piece, _) => Some(piece.as_ref().map_or(0, |piece| piece.len() as u64)),
+            Content::Piece(piece) => Some(piece.as_ref().map_or(0, |piece| piece.len() as u64)),
             Content::Pieces { left, .. } => Some(*left),
             Content::Events { .. } => None,
         }

@@ -1,6 +1,12 @@
 //! The server behind a link: one process under the supervisor (S6, S7, S35), its stdout, its stderr and its end.
 
-use std::{io, os::fd::AsFd, process::ExitStatus, sync::Arc, time::Duration};
+use std::{
+    io,
+    os::fd::AsFd,
+    process::ExitStatus,
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
 use handraise_transport::{
     clock::SystemClock,
@@ -44,6 +50,25 @@ const COMPLAINT: u64 = 4096;
 const COMPLAINTS: u32 = 1000;
 /// How much of a line of noise is logged, in characters.
 const SHOWN: usize = 300;
+
+/// Counts a server process for as long as it lives.
+pub(crate) struct Counted(Arc<Front>);
+
+impl Counted {
+    pub(crate) fn take(front: &Arc<Front>) -> Option<Self> {
+        if front.children.fetch_add(1, Ordering::Relaxed) < front.caps.children {
+            return Some(Self(Arc::clone(front)));
+        }
+        front.children.fetch_sub(1, Ordering::Relaxed);
+        None
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.children.fetch_sub(1, Ordering::Relaxed);
+    }
+}
 
 /// A process that has been started and is not attended yet.
 pub(crate) struct Started {

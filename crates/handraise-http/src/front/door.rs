@@ -2,7 +2,7 @@
 //!
 //! A connection is a stranger's until a request on it was let in. There are few places for strangers: when they are
 //! taken, the one that came first makes place for the one that comes, so that whoever opens connections and says nothing
-//! keeps nobody out. A connection at rest is closed after a while, and so is one whose client does not take its answer.
+//! keeps nobody out. A connection at rest is closed after a while, and so is one whose client does not take what it is sent.
 
 use std::{
     collections::BTreeMap,
@@ -49,6 +49,8 @@ pub(crate) struct Place {
     busy: AtomicUsize,
     /// Since when it is as it is.
     since: AtomicU64,
+    /// When its client has to have taken what waits for it, in milliseconds of the boot clock; 0: nothing waits.
+    taken_by: AtomicU64,
     /// It has to go.
     pub(crate) away: CancellationToken,
 }
@@ -84,6 +86,7 @@ impl Door {
             is_known: AtomicBool::new(false),
             busy: AtomicUsize::new(0),
             since: AtomicU64::new(SystemClock.boot_millis()),
+            taken_by: AtomicU64::new(0),
             away: CancellationToken::new(),
         });
         inside.places.insert(place.number, Arc::downgrade(&place));
@@ -100,11 +103,17 @@ impl Door {
         self.lock().places.len()
     }
 
-    /// Closes connections that rest for too long.
+    /// Closes connections that rest for too long, or whose clients do not take what they are sent.
     pub(crate) fn tick(&self, metrics: &Metrics) {
         let now = SystemClock.boot_millis();
         let places: Vec<Arc<Place>> = self.lock().places.values().filter_map(Weak::upgrade).collect();
         for place in places {
+            if place.has_to_be_taken_by().is_some_and(|end| end <= now) {
+                metrics.count(Count::SlowClients);
+                place.expect_taken(None);
+                place.away.cancel();
+                continue;
+            }
             let patience = if place.is_known.load(Ordering::Relaxed) { REST } else { FIRST_HEAD };
             let since = place.since.load(Ordering::Relaxed);
             if place.busy.load(Ordering::Relaxed) == 0 && now.saturating_sub(since) >= patience {
@@ -124,6 +133,16 @@ impl Place {
     pub(crate) fn work(self: &Arc<Self>) -> Busy {
         self.busy.fetch_add(1, Ordering::Relaxed);
         Busy(Arc::clone(self))
+    }
+
+    /// Its client has to have taken what waits for it by then; nothing waits.
+    pub(crate) fn expect_taken(&self, by: Option<u64>) {
+        self.taken_by.store(by.unwrap_or(0), Ordering::Relaxed);
+    }
+
+    /// See [`expect_taken`](Self::expect_taken).
+    pub(crate) fn has_to_be_taken_by(&self) -> Option<u64> {
+        Some(self.taken_by.load(Ordering::Relaxed)).filter(|by| *by > 0)
     }
 
     /// A request was let in: this is no stranger.

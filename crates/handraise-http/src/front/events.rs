@@ -9,7 +9,7 @@ use std::{
 use bytes::Bytes;
 
 use super::{
-    budget::{Budget, Charge},
+    budget::{Budget, Charge, held},
     pieces::Pieces,
 };
 
@@ -97,9 +97,9 @@ impl Events {
     /// The next piece for the response; `None` at the end.
     pub(super) fn poll_next(&self, waker: &Waker) -> Poll<Option<Bytes>> {
         let mut inner = self.lock();
-        if let Some((piece, _)) = inner.queue.pop_front() {
+        if let Some((piece, charge)) = inner.queue.pop_front() {
             inner.bytes = inner.bytes.saturating_sub(piece.len());
-            return Poll::Ready(Some(piece));
+            return Poll::Ready(Some(held(piece, charge)));
         }
         if inner.is_closed || inner.is_gone {
             return Poll::Ready(None);

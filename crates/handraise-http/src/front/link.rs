@@ -15,7 +15,7 @@ use handraise_mcp::{
     confirm::Spent,
     envelope::{Caller, Envelope, Out, Route, Spend},
     frame::{
-        ClientFrame, Malformed, NoFrame, RequestId, ServerFrame, each_of_batch, is_batch,
+        ClientFrame, Id, Malformed, NoFrame, RequestId, ServerFrame, each_of_batch, is_batch,
         overlong::{self, Overlong},
     },
     record::Record,
@@ -29,6 +29,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     Front,
     budget::Budget,
+    params::Params,
     pieces::Pieces,
     reply::Refusal,
     session, shared,
@@ -47,6 +48,7 @@ pub(crate) struct Link {
     /// Asks the server to leave.
     pub(crate) leave: CancellationToken,
     number: u64,
+    started: Moment,
     is_over: AtomicBool,
     /// When a client last came, in milliseconds of the boot clock.
     last_used: AtomicU64,
@@ -98,6 +100,14 @@ impl Desk {
         }
     }
 
+    /// The headers that an open request came with, for a server at a URL.
+    fn params(&self, id: Id<'_>) -> Params {
+        match self {
+            Self::Session(desk) => desk.params(id),
+            Self::Shared(desk) => desk.params(id),
+        }
+    }
+
     /// Lets a second pass.
     fn tick(&mut self) {
         match self {
@@ -145,6 +155,7 @@ impl Link {
             budget,
             leave: CancellationToken::new(),
             number: front.next_number(),
+            started: now().boot,
             is_over: AtomicBool::new(false),
             last_used: AtomicU64::new(SystemClock.boot_millis()),
             state: Mutex::new(state),
@@ -324,6 +335,10 @@ impl Link {
 
     /// The server has ended: every open call gets an error.
     pub(crate) fn upstream_ended(self: &Arc<Self>, how: &str) {
+        // Before it is over, so that nobody starts another one in between.
+        if !self.is_over() && matches!(self.lock().desk, Desk::Shared(_)) {
+            self.front.ended_by_itself(self, self.started);
+        }
         let was_over = self.is_over.swap(true, Ordering::Relaxed);
         self.front.forget(self);
         let now = now();
@@ -378,7 +393,10 @@ impl State {
                     Out::ToClient { for_call, frame } => {
                         unshown.extend(self.desk.deliver(for_call.as_ref(), frame).err());
                     }
-                    Out::ToUpstream(frame) => self.send(frame.into(), Beside::default()),
+                    Out::ToUpstream(frame) => {
+                        let beside = self.beside(&frame);
+                        self.send(frame.into(), beside);
+                    }
                     Out::Record(record) => after.records.push(record),
                     Out::Spend(spend) => after.spends.push(spend),
                 }
@@ -392,6 +410,17 @@ impl State {
                 }
             }
         }
+    }
+
+    /// What goes along with a frame of the envelope's: what the call came with that it runs.
+    fn beside(&self, frame: &[u8]) -> Beside {
+        if !self.stdin.is_remote() {
+            return Beside::default();
+        }
+        let frame = ClientFrame::read(frame).ok().filter(|frame| frame.method() == Some("tools/call"));
+        let id = frame.as_ref().and_then(ClientFrame::id);
+        let call = id.map(|id| self.envelope.runs_again(id).map_or(id, RequestId::borrow));
+        Beside { charge: None, params: call.and_then(|call| self.desk.params(call)) }
     }
 
     fn send(&mut self, frame: Bytes, beside: Beside) {

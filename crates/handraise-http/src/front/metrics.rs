@@ -17,6 +17,7 @@ pub(crate) enum Count {
     Unauthorized,
     Sessions,
     Children,
+    Restarting,
     InFlight,
     Subscriptions,
     LargeBodies,
@@ -26,18 +27,20 @@ pub(crate) enum Count {
     Connections,
     Strangers,
     IdleConnections,
+    SlowClients,
     IdleSessions,
     ReplayedOut,
 }
 
 /// Names of the counters, in the order of [`Count`].
-const NAMES: [(&str, &str); 17] = [
+const NAMES: [(&str, &str); 19] = [
     ("requests_total", ""),
     ("refused_total", "{reason=\"host\"}"),
     ("refused_total", "{reason=\"origin\"}"),
     ("refused_total", "{reason=\"unauthorized\"}"),
     ("refused_total", "{reason=\"sessions\"}"),
     ("refused_total", "{reason=\"children\"}"),
+    ("refused_total", "{reason=\"restarting\"}"),
     ("refused_total", "{reason=\"bytes_in_flight\"}"),
     ("refused_total", "{reason=\"subscriptions\"}"),
     ("refused_total", "{reason=\"large_body\"}"),
@@ -47,6 +50,7 @@ const NAMES: [(&str, &str); 17] = [
     ("refused_total", "{reason=\"connections\"}"),
     ("closed_total", "{reason=\"stranger\"}"),
     ("closed_total", "{reason=\"idle_connection\"}"),
+    ("closed_total", "{reason=\"slow_client\"}"),
     ("closed_total", "{reason=\"idle_session\"}"),
     ("replay_dropped_total", ""),
 ];

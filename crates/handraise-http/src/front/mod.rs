@@ -43,7 +43,9 @@
 //!   reach nobody, and neither does a cancellation that is POSTed: ids of one client mean nothing to another.
 //! - A silent call's answer becomes a stream after five seconds, where the client takes one, so that those in between
 //!   see life; a quiet stream gets a comment every fifteen.
-//! - A server that ends takes its session with it: the client is told 404 and opens a new one.
+//! - A server that ends takes its session with it: the client is told 404 and opens a new one. One that serves modern
+//!   requests is started again by the next of them; one that keeps ending after a while only, and until then they are told
+//!   to come back (503).
 //! - A client that cannot be shown a question, because it takes no stream or has left, has not been shown it: the call
 //!   ends with its refusal.
 
@@ -59,6 +61,7 @@ mod link;
 mod metrics;
 mod net;
 mod outlet;
+mod paced;
 mod params;
 mod pieces;
 mod plain;
@@ -66,6 +69,7 @@ mod post;
 mod remote;
 mod replay;
 mod reply;
+mod restarts;
 mod service;
 mod session;
 mod settings;
@@ -86,6 +90,7 @@ use std::{
     time::Duration,
 };
 
+use handraise_core::Moment;
 use handraise_mcp::{
     envelope::{Caller as Bound, Envelope, Process},
     record::{Record, Recorder},
@@ -109,10 +114,12 @@ use link::{Desk, Link};
 use metrics::{Count, Metrics};
 use replay::Replay;
 use reply::Refusal;
+use restarts::Restarts;
 use stdin::Stdin;
 
 use crate::{
     budget::{self, Budget},
+    now::now,
     upstream::Server,
 };
 
@@ -145,6 +152,8 @@ struct Front {
     sessions: Mutex<HashMap<String, Arc<Link>>>,
     /// The servers of modern requests, by principal.
     shared: Mutex<HashMap<Arc<str>, Arc<Link>>>,
+    /// How these have ended, by principal.
+    restarts: Mutex<HashMap<Arc<str>, Restarts>>,
     /// The bodies of those who have no link yet, by principal.
     arriving: Mutex<HashMap<Arc<str>, Arc<Budget>>>,
     children: AtomicUsize,
@@ -228,6 +237,7 @@ impl Front {
             clockwork: Clockwork::default(),
             sessions: Mutex::default(),
             shared: Mutex::default(),
+            restarts: Mutex::default(),
             arriving: Mutex::default(),
             children: AtomicUsize::new(0),
             links: AtomicU64::new(0),
@@ -312,6 +322,9 @@ impl Front {
         if let Some(link) = shared.get(principal).filter(|link| !link.is_over()) {
             return Ok(Arc::clone(link));
         }
+        if let Some(seconds) = lock(&self.restarts).get(principal).and_then(|known| known.wait(now().boot)) {
+            return Err(Refusal::Restarting(seconds));
+        }
         let budget = self.part();
         let desk = shared::Desk::new(Arc::clone(&budget), self.caps.subscriptions);
         let link = self.start(principal, Desk::Shared(desk), budget)?;
@@ -330,7 +343,7 @@ impl Front {
             let envelope = Envelope::new(Arc::clone(&self.process), random()?);
             return Ok(remote::start(self, server, Arc::clone(principal), envelope, desk, budget));
         }
-        let Some(place) = ChildPlace::take(self) else {
+        let Some(place) = child::Counted::take(self) else {
             self.metrics.count(Count::Children);
             return Err(Refusal::Children);
         };
@@ -341,6 +354,22 @@ impl Front {
         let link = Link::new(self, Arc::clone(principal), envelope, desk, stdin, budget);
         child::attend(&link, started, place);
         Ok(link)
+    }
+
+    /// A server of modern requests has ended by itself.
+    fn ended_by_itself(&self, link: &Link, started: Moment) {
+        // Without randomness there is nothing to spread, and all of the wait.
+        let random = ids::random().map_or(u8::MAX, |bytes| bytes[0]);
+        let mut restarts = lock(&self.restarts);
+        let known = restarts.entry(Arc::clone(&link.principal)).or_default();
+        let wait = known.ended(started, now().boot, random);
+        if !wait.is_zero() {
+            tracing::warn!(
+                principal = &*link.principal,
+                ?wait,
+                "an MCP server keeps ending; none is started for a while"
+            );
+        }
     }
 
     /// A link's server has ended.
@@ -383,23 +412,4 @@ fn start_failed(error: &dyn fmt::Display) -> Refusal {
 
 fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Counts a server process for as long as it lives.
-struct ChildPlace(Arc<Front>);
-
-impl ChildPlace {
-    fn take(front: &Arc<Front>) -> Option<Self> {
-        if front.children.fetch_add(1, Ordering::Relaxed) < front.caps.children {
-            return Some(Self(Arc::clone(front)));
-        }
-        front.children.fetch_sub(1, Ordering::Relaxed);
-        None
-    }
-}
-
-impl Drop for ChildPlace {
-    fn drop(&mut self) {
-        self.0.children.fetch_sub(1, Ordering::Relaxed);
-    }
 }

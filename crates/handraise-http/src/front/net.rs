@@ -15,6 +15,7 @@ use tokio_rustls::TlsAcceptor;
 use super::{
     Front,
     door::Place,
+    paced::Paced,
     plain::{self, Rest},
     service,
 };
@@ -83,6 +84,7 @@ where
             () = front.shutdown.cancelled() => {}
         }
     };
+    let stream = Paced::new(stream, place);
     if let Some(Rest { stream, read }) = plain::serve(front, stream, place, is_local, pin!(leaving)).await {
         let (reading, writing) = tokio::io::split(stream);
         let stream = tokio::io::join(io::Cursor::new(read).chain(reading), writing);

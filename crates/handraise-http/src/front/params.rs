@@ -2,9 +2,12 @@
 //!
 //! The tool that is called may never have been listed here, so that nobody here knows which of its arguments are headers.
 //! Whoever reads headers on the way sees what the client wrote. What is known to mirror an argument was compared before
-//! this, and is computed anew after it.
+//! this where the request is of that era, and is computed anew after it in both: some clients write the newer headers in a
+//! session of the older era. A call keeps them for as long as it is open, for it may run again.
 
-use handraise_mcp::http::headers::PARAM_PREFIX;
+use std::sync::Arc;
+
+use handraise_mcp::http::headers::{METHOD, PARAM_PREFIX};
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 use super::head::Head;
@@ -16,8 +19,17 @@ const LONGEST_NAME: usize = 128;
 /// How many bytes all names and values may have together.
 const LARGEST: usize = 16 * 1024;
 
+/// What a request takes along; nothing of one whose client writes no such headers.
+pub(crate) type Params = Option<Arc<HeaderMap>>;
+
 /// Those of a request that are taken along: each name once, with a value that every reader reads alike.
-pub(crate) fn of(head: &Head<'_>) -> HeaderMap {
+pub(crate) fn of(head: &Head<'_>) -> Params {
+    let is_mirrored = head.headers().any(|(name, _)| name.eq_ignore_ascii_case(METHOD));
+    let taken = taken(head);
+    (is_mirrored || !taken.is_empty()).then(|| Arc::new(taken))
+}
+
+fn taken(head: &Head<'_>) -> HeaderMap {
     let mut given = HeaderMap::new();
     for (name, value) in head.headers() {
         let is_param =
@@ -59,7 +71,7 @@ mod tests {
     fn names(given: &[(&str, &[u8])]) -> Vec<String> {
         let headers: Vec<_> = given.iter().map(|(name, value)| Header { name, value }).collect();
         let head = Head::new("POST", "/mcp", &headers);
-        of(&head).keys().map(|name| name.as_str().to_owned()).collect()
+        taken(&head).keys().map(|name| name.as_str().to_owned()).collect()
     }
 
     #[test]

@@ -9,7 +9,7 @@ use handraise_mcp::{
     frame::{ClientFrame, Id, Looks, RequestId, ServerFrame},
     http::headers::{self, HeaderMismatch, PROTOCOL_VERSION, SESSION_ID},
 };
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use http::{HeaderName, HeaderValue, StatusCode};
 use tokio::sync::oneshot;
 
 use super::{
@@ -173,14 +173,16 @@ impl Post<'_> {
         id: Id<'_>,
         charge: Charge,
     ) -> Result<oneshot::Receiver<First>, Refusal> {
+        let beside = self.beside(charge);
+        let params = beside.params.clone();
         let open = |desk: &mut Desk| match desk {
             Desk::Session(desk) => {
-                let first = desk.open(id, self.frame, self.takes_events).map_err(|_| Refusal::IdInUse)?;
-                Ok((first, desk.caller()))
+                let first = desk.open(id, self.frame, self.takes_events, params);
+                Ok((first.map_err(|_| Refusal::IdInUse)?, desk.caller()))
             }
             Desk::Shared(_) => Err(Refusal::UnknownSession),
         };
-        link.client_frame(self.frame, || self.body.clone(), counted(charge), open, |_| ())
+        link.client_frame(self.frame, || self.body.clone(), beside, open, |_| ())
     }
 
     /// A notification or an answer in a session: nothing comes back.
@@ -225,15 +227,17 @@ impl Post<'_> {
         }
         let renumbered = shared::renumbered(self.frame, number).ok_or(Refusal::Broken)?;
         let first = {
+            let beside = self.beside(charge);
+            let params = beside.params.clone();
             let open = |desk: &mut Desk| match desk {
                 Desk::Shared(desk) => {
-                    let first = desk.open(number, self.frame, self.takes_events, &caller);
+                    let first = desk.open(number, self.frame, self.takes_events, &caller, params);
                     Ok((first.map_err(|_| Refusal::Subscriptions)?, caller))
                 }
                 Desk::Session(_) => Err(Refusal::Ended),
             };
             let own = || Bytes::copy_from_slice(renumbered.bytes());
-            link.client_frame(&renumbered.frame(self.frame), own, self.beside(charge), open, |_| ())?
+            link.client_frame(&renumbered.frame(self.frame), own, beside, open, |_| ())?
         };
         let guard = Guard { link: Arc::clone(&link), number };
         let is_whole = declared::has_capabilities(self.frame);
@@ -244,8 +248,7 @@ impl Post<'_> {
     /// What goes to the server beside the body: at a URL, the arguments that the client has put into headers.
     fn beside(&self, charge: Charge) -> Beside {
         let is_remote = self.front.upstream.is_some();
-        let params = if is_remote { params::of(self.head) } else { HeaderMap::new() };
-        Beside { charge: Some(charge), params }
+        Beside { charge: Some(charge), params: is_remote.then(|| params::of(self.head)).flatten() }
     }
 
     fn mismatch(&self, mismatch: &HeaderMismatch) -> Reply {

@@ -144,9 +144,16 @@ pub(crate) enum Refusal {
     Start,
     #[error("the MCP server ended before it answered")]
     Ended,
+    #[error("the MCP server keeps ending, and is not started again before {0} s have passed")]
+    Restarting(u64),
 }
 
 impl Refusal {
+    /// After how many seconds it may be worth trying again.
+    fn retry_after(self) -> HeaderValue {
+        if let Self::Restarting(seconds) = self { seconds.into() } else { RETRY_AFTER }
+    }
+
     fn status(self) -> StatusCode {
         match self {
             Self::Host | Self::Origin => StatusCode::FORBIDDEN,
@@ -157,7 +164,7 @@ impl Refusal {
             Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Self::Slow => StatusCode::REQUEST_TIMEOUT,
             Self::Broken | Self::NoSession | Self::NoEnvelope | Self::IdInUse => StatusCode::BAD_REQUEST,
-            Self::InFlight | Self::Sessions | Self::Children | Self::Subscriptions => {
+            Self::InFlight | Self::Sessions | Self::Children | Self::Subscriptions | Self::Restarting(_) => {
                 StatusCode::SERVICE_UNAVAILABLE
             }
             Self::Start | Self::Ended => StatusCode::BAD_GATEWAY,
@@ -174,7 +181,7 @@ impl Refusal {
         };
         let frame = error(id.unwrap_or("null"), code, &self.to_string());
         let also = match status {
-            StatusCode::SERVICE_UNAVAILABLE => Some((header::RETRY_AFTER, RETRY_AFTER)),
+            StatusCode::SERVICE_UNAVAILABLE => Some((header::RETRY_AFTER, self.retry_after())),
             StatusCode::UNAUTHORIZED => Some((header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))),
             StatusCode::METHOD_NOT_ALLOWED => Some((header::ALLOW, HeaderValue::from_static("POST"))),
             // What is left of the body is not read.

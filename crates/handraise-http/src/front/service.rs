@@ -110,6 +110,7 @@ pub(crate) fn count(front: &Front, refusal: Refusal) {
         Refusal::Slow => Count::SlowBodies,
         Refusal::InFlight => Count::InFlight,
         Refusal::Subscriptions => Count::Subscriptions,
+        Refusal::Restarting(_) => Count::Restarting,
         // Counted where it is found, or no bound.
         Refusal::Sessions
         | Refusal::Children

@@ -25,6 +25,7 @@ use super::{
     events::{self, Events, comment, prime},
     link::{Unshown, as_it_is},
     outlet::{First, Outlet, QUIET},
+    params::Params,
     pieces::Pieces,
     replay::{EventId, Replay},
 };
@@ -60,6 +61,7 @@ struct Call {
     token: Option<RequestId>,
     outlet: Outlet,
     is_initialize: bool,
+    params: Params,
 }
 
 /// The GET stream.
@@ -108,6 +110,7 @@ impl Desk {
         id: Id<'_>,
         frame: &ClientFrame<'_>,
         takes_events: bool,
+        params: Params,
     ) -> Result<oneshot::Receiver<First>, IdInUse> {
         if self.is_open(id) {
             return Err(IdInUse);
@@ -124,9 +127,15 @@ impl Desk {
             token: token.map(Id::to_owned),
             outlet,
             is_initialize: frame.method() == Some("initialize"),
+            params,
         };
         self.calls.insert(self.streams, call);
         Ok(first)
+    }
+
+    /// What an open request came with.
+    pub(super) fn params(&self, id: Id<'_>) -> Params {
+        self.calls.get(self.by_id.get(id)?)?.params.clone()
     }
 
     /// Takes note of what else a client sends: a cancelled call's stream ends, for no response comes.

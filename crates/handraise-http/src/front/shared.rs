@@ -4,7 +4,7 @@
 //! under a number of ours, which stands for its id, its progress token and the tag of its subscription; what comes back
 //! gets the client's own again. A frame that belongs to no open request reaches nobody.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 
 use bytes::Bytes;
 use handraise_mcp::{
@@ -19,6 +19,7 @@ use super::{
     budget::Budget,
     events::event,
     outlet::{First, Outlet, plain_opening},
+    params::Params,
     pieces::Pieces,
     reply,
 };
@@ -49,6 +50,18 @@ struct Exchange {
     lists_tools: bool,
     /// The request wants log messages.
     is_logged: bool,
+    params: Params,
+}
+
+impl Exchange {
+    /// What tags a subscription for its client: its own id, as text where the server has made a text of ours.
+    fn tag(&self, given: Id<'_>) -> Cow<'_, str> {
+        let own = self.id.raw();
+        if given.text().is_some() && !own.starts_with('"') {
+            return Cow::Owned(format!("\"{own}\""));
+        }
+        Cow::Borrowed(own)
+    }
 }
 
 /// The principal has as many subscriptions as it may have.
@@ -83,6 +96,7 @@ impl Desk {
         frame: &ClientFrame<'_>,
         takes_events: bool,
         caller: &Arc<Caller>,
+        params: Params,
     ) -> Result<oneshot::Receiver<First>, TooManySubscriptions> {
         let is_subscription = frame.method() == Some("subscriptions/listen");
         if is_subscription && self.subscriptions >= self.most_subscriptions {
@@ -98,9 +112,15 @@ impl Desk {
             is_subscription,
             lists_tools: frame.method() == Some("tools/list"),
             is_logged: frame.meta("io.modelcontextprotocol/logLevel").is_some(),
+            params,
         };
         self.exchanges.insert(number, exchange);
         Ok(first)
+    }
+
+    /// What an open request, by its number, came with.
+    pub(super) fn params(&self, id: Id<'_>) -> Params {
+        self.exchanges.get(&number(id)?)?.params.clone()
     }
 
     /// Compares the headers of a request with its arguments, as far as lists of tools have told which those are (S3).
@@ -151,8 +171,8 @@ impl Desk {
         let belongs_to = frame
             .response_id()
             .or_else(|| frame.progress_token().map(|(token, _)| token))
-            .or_else(|| frame.subscription().map(|(tag, _)| tag))
-            .and_then(number);
+            .and_then(number)
+            .or_else(|| subscription(frame.subscription()?.0));
         let logged = || {
             let is_log = frame.method() == Some("notifications/message");
             let mut exchanges = self.exchanges.iter().rev().filter(|_| is_log);
@@ -177,8 +197,9 @@ impl Desk {
                 }
             }
             let tag = exchange.is_subscription.then(|| frame.subscription()).flatten();
+            let tag = tag.map(|(tag, at)| (at, exchange.tag(tag)));
             let mut edits = vec![(at, exchange.id.raw())];
-            edits.extend(tag.map(|(_, at)| (at, exchange.id.raw())));
+            edits.extend(tag.as_ref().map(|(at, tag)| (at.clone(), &**tag)));
             let frame = named(bytes, edits);
             match exchange.outlet {
                 Outlet::Waiting { first, .. } => {
@@ -193,12 +214,13 @@ impl Desk {
             return;
         }
         let edit = match (frame.progress_token(), &exchange.token) {
-            (Some((_, at)), Some(token)) => Some((at, token.raw())),
+            (Some((_, at)), Some(token)) => Some((at, Cow::Borrowed(token.raw()))),
             // A token that the request did not give.
             (Some(_), None) => return,
-            (None, _) => frame.subscription().map(|(_, at)| (at, exchange.id.raw())),
+            (None, _) => frame.subscription().map(|(tag, at)| (at, exchange.tag(tag))),
         };
-        let event = event("", &named(bytes, edit.into_iter().collect()));
+        let edits = edit.iter().map(|(at, text)| (at.clone(), &**text)).collect();
+        let event = event("", &named(bytes, edits));
         exchange.outlet.event(&event, &self.budget);
     }
 
@@ -231,6 +253,11 @@ impl Desk {
 /// The number that an id of ours is.
 fn number(id: Id<'_>) -> Option<u64> {
     id.raw().parse().ok()
+}
+
+/// The number that tags a subscription. Some servers make a text of an id.
+fn subscription(tag: Id<'_>) -> Option<u64> {
+    number(tag).or_else(|| tag.text()?.parse().ok())
 }
 
 /// A frame with the client's names in it.

@@ -45,6 +45,11 @@ impl Stdin {
         Self { remote: Some(way), pipe: None, queue: VecDeque::new(), is_served: false }
     }
 
+    /// Whether it leads to a server at a URL.
+    pub(crate) fn is_remote(&self) -> bool {
+        self.remote.is_some()
+    }
+
     /// Writes a frame and its line end. A server that takes nothing more is noticed by its end.
     pub(crate) fn send(&mut self, mut frame: Bytes, beside: Beside) -> Next {
         if let Some(way) = &self.remote {

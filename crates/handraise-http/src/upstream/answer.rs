@@ -9,9 +9,9 @@ use hyper::body::Incoming;
 use serde_json::value::RawValue;
 
 use super::{
+    context::Context,
     dial::{NotCollected, collect},
     failure::Failure,
-    link::Context,
 };
 use crate::budget::Charge;
 

@@ -14,11 +14,7 @@ use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use tokio::time::timeout;
 
-use super::{
-    answer,
-    failure::Failure,
-    link::{Arrival, Context},
-};
+use super::{answer, context::Context, failure::Failure, link::Arrival};
 
 /// How long the rest of a stream may take after its answer, so that its connection can be used again.
 const REST: Duration = Duration::from_secs(1);

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use bytes::Bytes;
 use handraise_mcp::{
     frame::{ClientFrame, Id, Looks, RequestId, ServerFrame},
-    http::headers::{LAST_EVENT_ID, PROTOCOL_VERSION, SESSION_ID, mirrored},
+    http::headers::{LAST_EVENT_ID, PARAM_PREFIX, SESSION_ID, mirrored},
 };
 use http::{
     HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode,
@@ -20,10 +20,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     answer::{self, Answer, Content},
+    context::{Context, News},
     dial::{Outgoing, collect},
     events::{self, End, Progress},
     failure::Failure,
-    link::{Arrival, Beside, Context, News, Session},
+    link::{Arrival, Beside},
+    session::Session,
     tools,
 };
 
@@ -322,12 +324,12 @@ pub(crate) fn modern_headers(
     context: &Context,
     frame: &ClientFrame<'_>,
     version: &str,
-    params: &HeaderMap,
+    params: Option<&HeaderMap>,
 ) -> HeaderMap {
     let tools = context.tools();
     let tool = handraise_mcp::http::headers::name(frame).and_then(|name| tools.get(&name));
     let is_unknown = |name: &HeaderName| !tool.is_some_and(|tool| tool.mirrors_as(name.as_str()));
-    let unknown = params.iter().filter(|(name, _)| is_unknown(name));
+    let unknown = params.into_iter().flatten().filter(|(name, _)| is_unknown(name));
     let mut headers: HeaderMap = unknown.map(|(name, value)| (name.clone(), value.clone())).collect();
     for header in mirrored(frame, version, tool) {
         // A version that fits no header is the server's to refuse.
@@ -340,16 +342,14 @@ pub(crate) fn modern_headers(
     headers
 }
 
-impl Session {
-    /// The headers of what belongs to the session.
-    pub(crate) fn headers(&self) -> HeaderMap {
-        let mut headers = HeaderMap::new();
-        if let Some(id) = &self.id {
-            headers.insert(HeaderName::from_static(SESSION_ID), id.clone());
-        }
-        headers.insert(HeaderName::from_static(PROTOCOL_VERSION), self.version.clone());
-        headers
-    }
+/// The `Mcp-Param-*` of a session's request, whose client writes such headers: as above.
+pub(crate) fn param_headers(context: &Context, frame: &ClientFrame<'_>, params: &HeaderMap) -> HeaderMap {
+    let all = modern_headers(context, frame, "", Some(params));
+    all.into_iter()
+        .filter_map(|(name, value)| {
+            Some((name.filter(|name| name.as_str().starts_with(PARAM_PREFIX))?, value))
+        })
+        .collect()
 }
 
 #[cfg(test)]

@@ -10,9 +10,10 @@ use tokio::{
 
 use super::{
     answer::{self, Content},
+    context::{Context, News},
     events::{self, End, Progress},
     exchange::{backoff, get},
-    link::{Context, News, Session},
+    session::Session,
 };
 
 /// How long what the client sends next waits for the stream. A server need not answer before it has something to say.

@@ -6,7 +6,9 @@
 //!
 //! - `target`: the server's URL and the headers that every request carries.
 //! - `dial`: connections, with TLS.
-//! - `link`: the order of a client's frames, its session, its open requests.
+//! - `server`: what all links share; `link`: one of them, from outside.
+//! - `desk`: the order of a client's frames, its open requests; `session`: what they belong to at the server.
+//! - `context`: what these requests share, and tell the desk.
 //! - `exchange`: one request and its answer.
 //! - `answer`, `events`: what an answer is, as one body or as a stream.
 //! - `room`: how much of all answers is held at once.
@@ -15,6 +17,8 @@
 //! - `stdio`: the envelope between our stdin and stdout and a link.
 
 mod answer;
+mod context;
+mod desk;
 mod dial;
 mod events;
 mod exchange;
@@ -22,12 +26,15 @@ mod failure;
 mod link;
 mod listen;
 mod room;
+mod server;
+mod session;
 mod stdio;
 mod target;
 mod tools;
 
 pub(crate) use link::Beside;
-pub use link::{Arrival, Arrivals, Link, Server};
+pub use link::{Arrival, Arrivals, Link};
 pub(crate) use room::Room;
+pub use server::Server;
 pub use stdio::{Signal, Stdio, run};
 pub use target::{Target, TargetError};

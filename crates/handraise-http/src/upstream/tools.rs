@@ -13,9 +13,9 @@ use tokio::time::timeout;
 
 use super::{
     answer::{self, Answer},
+    context::Context,
     events::only_answer,
     exchange::{self, Call},
-    link::Context,
 };
 
 /// How long listing the tools may take.
@@ -46,7 +46,7 @@ pub(crate) async fn learn_for(context: &Context, call: &Call) -> Option<HeaderMa
     tracing::debug!("a call was refused for its headers: asking for the tools");
     let listed = timeout(PATIENCE, list(context, &frame, &version)).await;
     listed.ok()?;
-    let headers = exchange::modern_headers(context, &frame, &version, &call.beside.params);
+    let headers = exchange::modern_headers(context, &frame, &version, call.beside.params.as_deref());
     (headers != call.headers).then_some(headers)
 }
 
@@ -70,7 +70,7 @@ async fn list(context: &Context, call: &ClientFrame<'_>, version: &str) {
 
 async fn page(context: &Context, body: String, version: &str) -> Option<bytes::Bytes> {
     let frame = ClientFrame::read(body.as_bytes()).ok()?;
-    let headers = exchange::modern_headers(context, &frame, version, &HeaderMap::new());
+    let headers = exchange::modern_headers(context, &frame, version, None);
     let request = exchange::post(context, &headers, body.into(), None);
     let response = context.server.http.request(request).await.ok()?;
     let id = Id::parse(ID)?;

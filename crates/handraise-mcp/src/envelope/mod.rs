@@ -77,7 +77,7 @@ use crate::envelope::ids::PrivateIds;
 use crate::envelope::open::Open;
 use crate::envelope::progress::Progress;
 use crate::frame::reply;
-use crate::frame::{ById, RequestId};
+use crate::frame::{ById, Id, RequestId};
 use crate::memory::DeclineMemory;
 use crate::record::Record;
 
@@ -173,6 +173,12 @@ impl Envelope {
                 self.timed_out(&ask, now, out);
             }
         }
+    }
+
+    /// The client's call that a request of ours to the upstream runs again, by that request's id.
+    pub fn runs_again(&self, id: Id<'_>) -> Option<&RequestId> {
+        let call = self.ours.get(&*id.text()?)?;
+        matches!(self.open.get(call.borrow()), Some(Open::Rerun(_))).then_some(call)
     }
 
     /// When [`Self::tick`] is due. It may change with every input.

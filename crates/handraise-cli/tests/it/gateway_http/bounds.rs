@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::{Front, FrontSetup, Home, wait_for, wait_within};
+use crate::support::{Front, FrontSetup, Home, modern, wait_for, wait_within};
 
 fn echo(id: u64) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "method": "tools/call",
@@ -137,6 +137,55 @@ fn s37_half_open_connections_give_way_and_end_and_nobody_else_notices() {
 }
 
 #[test]
+fn s37_ten_thousand_half_open_connections_keep_nobody_out_and_take_little() {
+    const HALF_OPEN: usize = 10_000;
+    // As many at once as this machine lets one process have; the others in turn.
+    let crowd = (raise_files() - 200).min(HALF_OPEN);
+    let home = Home::new();
+    let front = Front::start(&home);
+    let session = front.initialize("2025-11-25", &json!({}), &[]);
+    let mut stream = front.request("GET", &[("Mcp-Session-Id", &session)], b"");
+    stream.stream();
+    assert_eq!(stream.event().unwrap().data, "", "a place to come back to");
+    let before = memory(&front);
+    let mut open = std::collections::VecDeque::new();
+    for number in 0..HALF_OPEN {
+        if open.len() >= crowd {
+            open.pop_front();
+        }
+        let mut connection = front.connect();
+        if number % 2 == 0 {
+            connection.write(b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100");
+        }
+        open.push_back(connection);
+        if number % 1000 == 999 {
+            assert_served(&front, &session);
+        }
+    }
+    // A quarter of the places is for those who have not said anything yet, and who was there before stays.
+    let quarter = 4096 / 4;
+    let closed =
+        ["stranger", "idle_connection"].map(|why| front.metric(&format!("closed_total{{reason=\"{why}\"}}")));
+    assert!(closed[0] + closed[1] + quarter >= crowd as u64, "{closed:?}");
+    assert!(front.metric("connections") <= quarter + 20, "{}", front.metric("connections"));
+    assert!(memory(&front) < before + 100_000, "{} kB, and {before} kB before", memory(&front));
+    let call = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "notify", "arguments": {}}});
+    front.post(&[("Mcp-Session-Id", &session)], &call).answer_in_time();
+    assert_eq!(stream.event().unwrap().frame()["method"], "notifications/tools/list_changed");
+    // Those that are left are closed after a while.
+    wait_within("their end", Duration::from_secs(40), || (front.metric("connections") <= 3).then_some(()));
+}
+
+/// Lets this process, and those that it starts, have as many files open as it may; how many that is.
+fn raise_files() -> usize {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    setrlimit(Resource::Nofile, limit).unwrap();
+    getrlimit(Resource::Nofile).current.map_or(usize::MAX, |most| usize::try_from(most).unwrap())
+}
+
+#[test]
 fn s37_a_server_that_reads_nothing_and_a_client_that_reads_nothing_hold_up_nobody_else() {
     let home = Home::new();
     let front = Front::start(&home);
@@ -151,10 +200,59 @@ fn s37_a_server_that_reads_nothing_and_a_client_that_reads_nothing_hold_up_nobod
     for _ in 0..20 {
         assert_served(&front, &other);
     }
-    assert!(memory(&front) < 700_000, "{} kB", memory(&front));
+    // Its own server waits once a quarter of what may be in flight is held for it.
+    assert!(memory(&front) < 300_000, "{} kB", memory(&front));
     drop(held);
     wait_for("room", || (front.metric("bytes_in_flight") == 0).then_some(()));
     assert_served(&front, &other);
+}
+
+#[test]
+fn s37_a_client_that_takes_nothing_of_what_it_is_sent_is_let_go_and_nobody_else_notices() {
+    const BYTES: u64 = 16_000_000;
+    let home = Home::new();
+    let text = "x".repeat(usize::try_from(BYTES).unwrap());
+    let said = format!(r#"{{"jsonrpc":"2.0","method":"notifications/x","params":{{"text":"{text}"}}}}"#);
+    let opening = r#"{"jsonrpc":"2.0","id":"init","result":{"protocolVersion":"2025-11-25"}}"#;
+    let file = home.path().join("said");
+    // A line for each that comes: for what opens the session, for what follows it, and for the third.
+    std::fs::write(&file, format!("{opening}\n\n{said}\n")).unwrap();
+    let raw = ["--raw", file.to_str().unwrap(), "--each"];
+    // A stream with one large event, and two large answers.
+    let streaming = Front::start_with(&home, &FrontSetup { server: &raw, ..FrontSetup::default() });
+    let session = streaming.initialize("2025-11-25", &json!({}), &[]);
+    let mut stream = streaming.request("GET", &[("Mcp-Session-Id", &session)], b"");
+    stream.stream();
+    let hint = json!({"jsonrpc": "2.0", "method": "notifications/go"});
+    assert_eq!(streaming.post(&[("Mcp-Session-Id", &session)], &hint).head().status, 202);
+    let answering = Front::start(&home);
+    let (slow, other) = (
+        answering.initialize("2025-11-25", &json!({}), &[]),
+        answering.initialize("2025-11-25", &json!({}), &[]),
+    );
+    let params = json!({"name": "big", "arguments": {"bytes": BYTES}});
+    let big = json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params});
+    let mut legacy = answering.post(&[("Mcp-Session-Id", &slow)], &big);
+    let (frame, headers) = modern(&json!(7), "tools/call", &params);
+    let headers: Vec<_> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    let mut modern = answering.post(&headers, &frame);
+    wait_for("the answers", || (answering.metric("bytes_in_flight") > 2 * BYTES).then_some(()));
+    wait_for("the event", || (streaming.metric("bytes_in_flight") > BYTES).then_some(()));
+    assert_served(&answering, &other);
+    for (front, clients) in [(&answering, 2), (&streaming, 1)] {
+        wait_within("the end of patience", Duration::from_secs(45), || {
+            (front.metric("closed_total{reason=\"slow_client\"}") == clients).then_some(())
+        });
+        assert_eq!(front.metric("bytes_in_flight"), 0);
+    }
+    // Nothing more comes than was on its way.
+    for cut in [&mut legacy, &mut modern] {
+        assert_eq!(cut.head().status, 200);
+        assert!(cut.rest() < BYTES);
+    }
+    assert!(stream.rest() < BYTES);
+    assert_served(&answering, &other);
+    assert_served(&answering, &slow);
 }
 
 #[test]

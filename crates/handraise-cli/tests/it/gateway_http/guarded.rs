@@ -1,13 +1,11 @@
 //! Guarded calls over HTTP: what is not of this caller, session and call confirms nothing. The server's own count of calls
 //! is the witness of what ran.
 
-use std::fmt::Write as _;
-
 use serde_json::{Value, json};
 
 use super::{
     confirming::{GUARDED, SECRET, said, tap},
-    walls::sha256,
+    walls::callers,
 };
 use crate::support::{Connection, Front, FrontSetup, Home, modern};
 
@@ -16,11 +14,7 @@ const BOB: (&str, &str) = ("Authorization", "Bearer bob");
 
 /// Guarded, with two callers. No answer is too fast.
 fn start(home: &Home) -> Front {
-    let mut config = GUARDED.to_owned();
-    for name in ["ada", "bob"] {
-        write!(config, "[[caller]]\nname = '{name}'\ntoken_hash = 'sha256:{}'\n", sha256(name)).unwrap();
-    }
-    home.write_config(&config);
+    home.write_config(&format!("{GUARDED}{}", callers(&[("ada", "ada"), ("bob", "bob")])));
     let variables = [SECRET, ("HANDRAISE_ASK_MIN_HUMAN_MS", "0")];
     Front::start_with(home, &FrontSetup { variables: &variables, ..FrontSetup::default() })
 }

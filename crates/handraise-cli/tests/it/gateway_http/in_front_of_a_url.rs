@@ -129,3 +129,68 @@ fn s3_headers_of_arguments_that_nobody_has_listed_go_on_and_those_that_are_known
     let (status, _, seen) = deploy("eu", &given);
     assert_eq!((status, seen), (200, [some("eu"), some("=?base64?w6k=?="), None, None, None]));
 }
+
+#[test]
+fn headers_of_a_call_go_with_every_run_of_it_and_follow_its_arguments_in_both_eras() {
+    let home = Home::new();
+    let url = home.server(&[]);
+    let front = Front::in_front_of(&home, &url, &[("HANDRAISE_ASK_MIN_HUMAN_MS", "0")]);
+    let taps = |from: usize| -> Vec<[Option<String>; 2]> {
+        let is_tap = |request: &&Value| request["body"].as_str().unwrap().contains("\"tapOn\"");
+        let requests = home.requests();
+        let header = |request: &Value, name: &str| request["headers"][name].as_str().map(str::to_owned);
+        let both = |request| ["mcp-param-device", "mcp-param-team"].map(|name| header(request, name));
+        requests.iter().filter(is_tap).skip(from).map(both).collect()
+    };
+    let some = |value: &str| Some(value.to_owned());
+    let tap = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call",
+        "params": {"name": "tapOn", "arguments": {"text": "OK"}}});
+    let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"});
+    // A session whose client writes headers of the newer era, and one whose client writes none.
+    let newer =
+        [("MCP-Protocol-Version", "2026-07-28"), ("Mcp-Method", "tools/call"), ("Mcp-Param-Team", "blue")];
+    let mut seen = 0;
+    for (beside, first, again) in [
+        (&newer[..], [None, some("blue")], [some("A1B2-C3D4"), some("blue")]),
+        (&[], [None, None], [None, None]),
+    ] {
+        let session = front.initialize("2025-06-18", &json!({"elicitation": {}}), beside);
+        let named = [("Mcp-Session-Id", session.as_str())];
+        front.post(&named, &list).answer_in_time();
+        let mut stream = front.post(&[&named[..], beside].concat(), &tap);
+        stream.stream();
+        let ask = stream.event().unwrap().frame();
+        let result = json!({"action": "accept", "content": {"deviceId": "A1B2-C3D4"}});
+        let accepted = json!({"jsonrpc": "2.0", "id": ask["id"], "result": result});
+        assert_eq!(front.post(&named, &accepted).head().status, 202);
+        assert_eq!(
+            stream.event().unwrap().frame()["result"]["content"][0]["text"],
+            "tapped \"OK\" on A1B2-C3D4"
+        );
+        assert_eq!(taps(seen), [first, again]);
+        seen += 2;
+    }
+    // What is known to mirror an argument is what the argument says, also where a header never decides.
+    let session = front.initialize("2025-06-18", &json!({}), &[]);
+    let named = [("Mcp-Session-Id", session.as_str()), ("Mcp-Param-Device", "emulator-5554")];
+    front.post(&named, &list).answer_in_time();
+    let mut chosen = tap.clone();
+    chosen["params"]["arguments"]["deviceId"] = json!("A1B2-C3D4");
+    front.post(&named, &chosen).answer_in_time();
+    assert_eq!(taps(seen), [[some("A1B2-C3D4"), None]]);
+    seen += 1;
+    // And in the era of the headers.
+    let asked = call(&front, "tapOn", &json!({"text": "OK"}), &newer[2..]).answer_in_time();
+    let state = &asked["result"]["requestState"];
+    let choice = json!({"action": "accept", "content": {"deviceId": "A1B2-C3D4"}});
+    let params = json!({"name": "tapOn", "arguments": {"text": "OK"}, "requestState": state,
+        "inputResponses": {"deviceChoice": choice}});
+    let (frame, headers) = modern(&json!(8), "tools/call", &params);
+    let mut headers: Vec<_> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    headers.push(newer[2]);
+    let tapped = front.post(&headers, &frame).answer_in_time();
+    assert_eq!(tapped["result"]["content"][0]["text"], "tapped \"OK\" on A1B2-C3D4", "{tapped}");
+    let runs = taps(seen);
+    assert_eq!(runs.last(), Some(&[some("A1B2-C3D4"), some("blue")]), "{runs:?}");
+    assert!(runs.iter().all(|[_, team]| *team == some("blue")), "{runs:?}");
+}

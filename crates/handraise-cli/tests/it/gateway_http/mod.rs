@@ -11,8 +11,11 @@ mod crossing;
 mod guarded;
 mod in_front_of_a_url;
 mod modern;
+mod over_cut_streams;
+mod over_http;
 mod plain;
 mod sessions;
+mod subscriptions;
 mod transparency;
 mod walls;
 

@@ -1,5 +1,6 @@
 //! Requests that describe themselves: no session, mirrored headers, and a closed response is a cancellation.
 
+use handraise_transport::clock::{Clock as _, SystemClock};
 use serde_json::{Value, json};
 
 use crate::support::{Connection, Front, FrontSetup, Home, modern, wait_for};
@@ -179,4 +180,41 @@ fn s33_a_server_that_dies_ends_its_requests_and_the_next_one_starts_another() {
     }
     let (_, error) = hanging.answer();
     assert_eq!(error["id"], "h", "{error}");
+}
+
+#[test]
+fn a_server_that_keeps_ending_is_started_less_and_less_often_and_nobody_waits_for_it() {
+    let home = Home::new();
+    let file = |name: &str| home.path().join(name).to_str().unwrap().to_owned();
+    let (starts, works) = (file("starts"), file("works"));
+    let script = format!("echo >> {starts}; [ -e {works} ] || exit 9; exec \"$@\"");
+    let before = ["sh", "-c", script.as_str(), "sh"];
+    let front = Front::start_with(&home, &FrontSetup { before: &before, ..FrontSetup::default() });
+    let starts = || std::fs::read_to_string(&starts).unwrap().lines().count();
+    let refused = "refused_total{reason=\"restarting\"}";
+    let begun = SystemClock.boot_millis();
+    let mut after = String::new();
+    while front.metric(refused) < 50 {
+        let mut answered = call(&front, &json!(1), "echo", &json!({"text": "a"}));
+        let head = answered.head();
+        let error: Value = serde_json::from_str(&answered.body(&head)).unwrap();
+        let message = error["error"]["message"].as_str().unwrap();
+        assert_eq!((&error["id"], &error["error"]["code"]), (&json!(1), &json!(-32603)), "{error}");
+        if head.status == 503 {
+            assert!(message.contains("keeps ending"), "{message}");
+            after = head.header("retry-after").to_owned();
+            assert!(after.parse::<u64>().is_ok_and(|seconds| (1..=60).contains(&seconds)), "{after}");
+        } else {
+            assert!(message.contains("ended"), "{message}");
+        }
+    }
+    // Two at once, and one more for each of the waits of half a second, a second, two …
+    let waited = (SystemClock.boot_millis() - begun) / 1000 + 1;
+    assert!(starts() <= 4 + (2 * waited).ilog2() as usize, "{} starts in {waited} s", starts());
+    assert!(front.log.text().contains("keeps ending"), "{}", front.log.text());
+    // Sessions are started by their clients, and have nothing to do with it.
+    std::fs::write(&works, "").unwrap();
+    front.initialize("2025-11-25", &json!({}), &[]);
+    std::thread::sleep(std::time::Duration::from_secs(after.parse().unwrap()));
+    assert_eq!(call(&front, &json!(1), "echo", &json!({"text": "a"})).answer().0, 200);
 }

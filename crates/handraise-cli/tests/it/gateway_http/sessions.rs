@@ -160,6 +160,42 @@ fn a_client_that_disconnects_has_cancelled_nothing_and_comes_back_for_the_answer
 }
 
 #[test]
+fn an_answer_whose_post_is_swallowed_is_none_and_one_that_is_posted_again_counts_once() {
+    let home = Home::new();
+    let variables = [UNHURRIED[0], ("HANDRAISE_ASK_TIMEOUT_MS", "3000")];
+    let front = Front::start_with(&home, &FrontSetup { variables: &variables, ..FrontSetup::default() });
+    let session = open(&front);
+    // Something in between takes the answer, and passes on only how it begins.
+    let mut stream = post(&front, &session, &tap(1));
+    stream.stream();
+    let ask = stream.event().unwrap().frame();
+    let whole = accept(&ask).to_string();
+    let length = whole.len().to_string();
+    let headers = [("Mcp-Session-Id", session.as_str()), ("Content-Length", length.as_str())];
+    drop(front.request("POST", &headers, &whole.as_bytes()[..whole.len() - 1]));
+    let withdrawn = stream.event().unwrap().frame();
+    assert_eq!(
+        (&withdrawn["method"], &withdrawn["params"]["requestId"]),
+        (&json!("notifications/cancelled"), &ask["id"])
+    );
+    assert!(text(&stream.event().unwrap().frame()).contains("ambiguous_device_target"));
+    assert_eq!((stream.event(), front.count("tapOn")), (None, 1));
+    assert_eq!(post(&front, &session, &accept(&ask)).head().status, 202, "it is late, and changes nothing");
+    // Something in between swallows what comes back, so that the client posts its answer again.
+    let mut stream = post(&front, &session, &tap(2));
+    stream.stream();
+    let ask = stream.event().unwrap().frame();
+    drop(post(&front, &session, &accept(&ask)));
+    for _ in 0..3 {
+        assert_eq!(post(&front, &session, &accept(&ask)).head().status, 202);
+    }
+    assert_eq!(text(&stream.event().unwrap().frame()), "tapped \"OK\" on A1B2-C3D4");
+    assert_eq!(stream.event(), None);
+    assert_eq!(post(&front, &session, &call(&json!(3), "echo", &json!({}))).answer().0, 200);
+    assert_eq!(front.count("tapOn"), 3);
+}
+
+#[test]
 fn a_disconnect_is_no_cancel_and_a_cancel_is() {
     let home = Home::new();
     let front = start(&home);

@@ -1,97 +1,203 @@
 //! What goes in comes out, byte for byte, through HTTP as well.
 
+use std::{collections::BTreeMap, sync::Mutex};
+
 use serde_json::json;
 
 use crate::{
     gateway::frames::{FROM_CLIENT, FROM_SERVER},
-    support::{Connection, Front, FrontSetup, Home, modern, wait_for},
+    support::{
+        Connection, Front, FrontSetup, Home, Rig, mirrors, modern,
+        rig::{begin_events, respond, write},
+        wait_for,
+    },
 };
 
+/// Where an id stands in a frame of the corpus, and its text.
+fn id_of(frame: &str) -> Option<(std::ops::Range<usize>, &str)> {
+    let at = frame.find("\"id\"")? + 4;
+    let start = at + frame[at..].find(|first: char| first != ':' && !first.is_whitespace())?;
+    let end = start + frame[start..].find([',', '}'])?;
+    Some((start..end, &frame[start..end]))
+}
+
+/// The frame with another id, and with a subscription's tag that is its id changed alike.
+fn under(frame: &str, id: &str) -> String {
+    let (at, own) = id_of(frame).unwrap();
+    let tag = |id: &str| format!("subscriptionId\":{id}}}");
+    let before = frame[..at.start].replace(&tag(own), &tag(id));
+    let after = frame[at.end..].replace(&tag(own), &tag(id));
+    format!("{before}{id}{after}")
+}
+
+fn is_modern(frame: &str) -> bool {
+    frame.contains("io.modelcontextprotocol/protocolVersion")
+}
+
+fn is_response(frame: &str) -> bool {
+    (frame.contains("\"result\"") || frame.contains("\"error\""))
+        && id_of(frame).is_some_and(|(_, id)| !matches!(id, "null" | "true"))
+}
+
+/// Posts a frame as its client does: in a session, or with the headers that mirror it.
+fn post(front: &Front, session: &str, frame: &str) -> Connection {
+    let mirrors = mirrors(&serde_json::from_str(frame).unwrap_or_default());
+    let mut headers: Vec<_> = mirrors.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    if mirrors.is_empty() && !session.is_empty() {
+        headers.push(("Mcp-Session-Id", session));
+    }
+    front.request("POST", &headers, frame.as_bytes())
+}
+
+/// Every frame of a client, one after the other; `seen` are the frames that the server has got.
+#[track_caller]
+fn check_from_client(front: &Front, seen: impl Fn() -> Vec<String>) {
+    assert!(FROM_CLIENT.len() >= 60, "{}", FROM_CLIENT.len());
+    let (mut session, mut open) = (String::new(), Vec::new());
+    for (before, frame) in FROM_CLIENT.iter().enumerate() {
+        let mut connection = post(front, &session, frame);
+        if frame.contains("\"initialize\"") {
+            connection.head().header("mcp-session-id").clone_into(&mut session);
+        }
+        open.push(connection);
+        let got = wait_for("the frame", || seen().get(before).cloned());
+        // Requests that describe themselves share a server, and are numbered anew.
+        let number = id_of(&got).map(|(_, id)| id).filter(|_| is_modern(frame));
+        assert_eq!(got, number.map_or_else(|| (*frame).to_owned(), |number| under(frame, number)));
+        assert!(number.is_none_or(|number| number.parse::<u64>().is_ok()), "{got}");
+    }
+}
+
 #[test]
-fn every_frame_of_a_client_reaches_the_server_as_it_went_in() {
+fn every_frame_of_a_client_reaches_a_server_process_as_it_went_in() {
     let home = Home::new();
     let front = Front::start(&home);
-    let session = front.initialize("2025-11-25", &json!({}), &[]);
-    let named = [("Mcp-Session-Id", session.as_str())];
-    let before = wait_for("the opening", || {
-        let received = front.received();
-        (received.split(|byte| *byte == b'\n').count() == 3).then_some(received.len())
+    let seen = || String::from_utf8(front.received()).unwrap().lines().map(str::to_owned).collect();
+    check_from_client(&front, seen);
+}
+
+#[test]
+fn every_frame_of_a_client_reaches_a_server_at_a_url_as_it_went_in() {
+    let home = Home::new();
+    let front = Front::in_front_of(&home, &home.server(&[]), &[]);
+    let bodies = || {
+        let bodies = home.requests().into_iter().map(|request| request["body"].as_str().unwrap().to_owned());
+        bodies.filter(|body| !body.is_empty()).collect()
+    };
+    check_from_client(&front, bodies);
+}
+
+/// The request that a response of the corpus answers: the client's own, where there is one.
+fn request_of(response: &str) -> String {
+    let (_, id) = id_of(response).unwrap();
+    let own = FROM_CLIENT.iter().find(|frame| id_of(frame).is_some_and(|(_, own)| own == id));
+    own.map_or_else(|| format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"x"}}"#), |frame| (*frame).to_owned())
+}
+
+/// Every frame of a server, one after the other, in a session or of the requests that describe themselves. `say` has it say
+/// the next one that answers nothing.
+#[track_caller]
+fn check_from_server(front: &Front, session: &str, of_modern: bool, say: impl Fn()) -> usize {
+    let mut stream = (!session.is_empty()).then(|| {
+        let mut stream = front.request("GET", &[("Mcp-Session-Id", session)], b"");
+        stream.stream();
+        stream
     });
-    let mut expected = Vec::new();
-    let mut open: Vec<Connection> = Vec::new();
-    for frame in FROM_CLIENT {
-        // Those that describe themselves are renumbered, and a second initialize opens a session of its own.
-        if frame.contains("io.modelcontextprotocol/protocolVersion") || frame.contains("\"initialize\"") {
-            continue;
+    let mut checked = 0;
+    // What answers nothing comes first: while a call is open, its stream carries some of it.
+    if let Some(stream) = &mut stream {
+        for frame in FROM_SERVER.iter().filter(|frame| !is_response(frame)) {
+            say();
+            assert_eq!(stream.event().unwrap().data, *frame);
+            checked += 1;
         }
-        expected.extend([frame.as_bytes(), b"\n"].concat());
-        open.push(front.request("POST", &named, frame.as_bytes()));
-        wait_for("the frame", || (front.received().len() >= before + expected.len()).then_some(()));
     }
-    assert_eq!(String::from_utf8_lossy(&front.received()[before..]), String::from_utf8_lossy(&expected));
-    assert!(open.len() >= 40, "{}", open.len());
+    // The first one opened the session.
+    for frame in FROM_SERVER[1..].iter().filter(|frame| is_response(frame)) {
+        let request = request_of(frame);
+        if is_modern(&request) == of_modern {
+            let mut connection = post(front, session, &request);
+            let head = connection.head();
+            assert_eq!((head.header("content-type"), head.status), ("application/json", 200), "{frame}");
+            assert_eq!(connection.body(&head), *frame);
+            checked += 1;
+        }
+    }
+    checked
+}
+
+/// A gateway in front of a process that says a line for each that comes.
+fn saying(home: &Home, lines: &[String]) -> Front {
+    let file = home.path().join("lines");
+    std::fs::write(&file, lines.join("\n") + "\n").unwrap();
+    let server = ["--raw", file.to_str().unwrap(), "--each"];
+    Front::start_with(home, &FrontSetup { server: &server, ..FrontSetup::default() })
 }
 
 #[test]
-fn every_frame_of_a_server_reaches_the_client_as_it_went_in() {
+fn every_frame_of_a_server_process_comes_out_as_it_went_in() {
+    assert!(FROM_SERVER.len() >= 60, "{}", FROM_SERVER.len());
+    let of_modern = |frame: &&&str| is_response(frame) && is_modern(&request_of(frame));
+    // Those of a session.
     let home = Home::new();
-    // The answer to initialize, and then everything that servers say.
-    let opening = r#"{"jsonrpc":"2.0","id":"init","result":{"protocolVersion":"2025-11-25"}}"#;
-    let has_method = |frame: &&&str| frame.starts_with('{') && frame.contains("\"method\":\"");
-    let others: Vec<&str> = FROM_SERVER
-        .iter()
-        .filter(has_method)
-        .filter(|frame| !frame.contains("\"result\""))
-        .copied()
-        .collect();
-    let file = home.path().join("answer");
-    std::fs::write(&file, format!("{opening}\n{}\n", others.join("\n"))).unwrap();
-    let server = ["--raw", file.to_str().unwrap(), "--after", "1"];
-    let front = Front::start_with(&home, &FrontSetup { server: &server, ..FrontSetup::default() });
-    let session = front.initialize("2025-11-25", &json!({}), &[]);
-    let mut stream = front.request("GET", &[("Mcp-Session-Id", &session)], b"");
-    stream.stream();
-    for frame in &others {
-        assert_eq!(stream.event().unwrap().data, *frame);
-    }
-    assert!(others.len() >= 10, "{}", others.len());
+    let others = FROM_SERVER.iter().filter(|frame| !is_response(frame));
+    let answers = FROM_SERVER[1..].iter().filter(|frame| is_response(frame) && !of_modern(frame));
+    let lines = FROM_SERVER[..1].iter().chain(others).chain(answers);
+    let lines: Vec<_> = lines.map(|frame| (*frame).to_owned()).collect();
+    let front = saying(&home, &lines);
+    let mut opened = post(&front, "", FROM_CLIENT[0]);
+    let head = opened.head();
+    assert_eq!(opened.body(&head), FROM_SERVER[0]);
+    let session = head.header("mcp-session-id").to_owned();
+    let say = || {
+        let hint = post(&front, &session, r#"{"jsonrpc":"2.0","method":"notifications/go"}"#).head();
+        assert_eq!(hint.status, 202);
+    };
+    let in_session = check_from_server(&front, &session, false, say);
+    // Those of requests that are numbered anew, from 1 on.
+    let home = Home::new();
+    let modern = FROM_SERVER.iter().filter(of_modern).enumerate();
+    let lines: Vec<_> = modern.map(|(at, frame)| under(frame, &(at + 1).to_string())).collect();
+    let front = saying(&home, &lines);
+    assert_eq!(1 + in_session + check_from_server(&front, "", true, || ()), FROM_SERVER.len());
 }
 
 #[test]
-fn responses_come_back_as_they_are_under_the_ids_as_they_were_spelled() {
+fn every_frame_of_a_server_at_a_url_comes_out_as_it_went_in() {
+    let asked_before = Mutex::new(BTreeMap::<String, usize>::new());
+    let rig = Rig::start(move |asked, stream| {
+        let Some((_, id)) = id_of(&asked.body) else {
+            if asked.method == "GET" {
+                begin_events(stream);
+                for frame in FROM_SERVER.iter().filter(|frame| !is_response(frame)) {
+                    write(stream, format!("event: message\ndata: {frame}\n\n").as_bytes());
+                }
+                let _ = std::io::Read::read(stream, &mut [0]);
+            }
+            return respond(stream, 202, "", "");
+        };
+        // A request that was numbered anew is known by what else stands in it.
+        let client = FROM_CLIENT.iter().find(|frame| is_modern(frame) && under(frame, id) == asked.body);
+        let own = client.map_or(id, |frame| id_of(frame).unwrap().1);
+        let answers = |frame: &&&str| is_response(frame) && id_of(frame).unwrap().1 == own;
+        // Two answers have one id: the second comes when it is asked for again.
+        let mut asked_before = asked_before.lock().unwrap();
+        let before = asked_before.entry(own.to_owned()).or_insert(0);
+        let answer = FROM_SERVER.iter().filter(answers).nth(*before);
+        *before += 1;
+        let json = "Content-Type: application/json\r\nMcp-Session-Id: s\r\n";
+        respond(stream, 200, json, &under(answer.unwrap(), id));
+    });
     let home = Home::new();
-    let answers: Vec<&str> =
-        FROM_SERVER.iter().copied().filter(|frame| frame.contains("\"result\"")).collect();
-    assert!(answers.len() >= 15, "{}", answers.len());
-    for answer in answers {
-        let Some((_, id)) = answer.split_once("\"id\"") else { continue };
-        let id = id.trim_start_matches([' ', ':']);
-        let is_id = id.starts_with(|first: char| first == '"' || first == '-' || first.is_ascii_digit());
-        // A question of the other era becomes an error, see `a_legacy_session_never_sees_input_required`.
-        if !answer.starts_with('{') || !is_id || answer.contains("input_required") {
-            continue;
-        }
-        let file = home.path().join("answer");
-        let opening = r#"{"jsonrpc":"2.0","id":"init","result":{"protocolVersion":"2025-11-25"}}"#;
-        std::fs::write(&file, format!("{opening}\n{answer}\n")).unwrap();
-        // The request that it answers, with the id spelled as in the answer, is there before it.
-        let server = ["--raw", file.to_str().unwrap(), "--after", "1"];
-        let setup =
-            FrontSetup { server: &server, before: &["sh", "-c", LATE, "sh"], ..FrontSetup::default() };
-        let front = Front::start_with(&home, &setup);
-        let session = front.initialize("2025-11-25", &json!({}), &[]);
-        let id = id.split_inclusive([',', '}']).next().unwrap().trim_end_matches([',', '}']).trim();
-        let call = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"x"}}"#);
-        let mut connection = front.request("POST", &[("Mcp-Session-Id", &session)], call.as_bytes());
-        let head = connection.head();
-        assert_eq!(connection.body(&head), answer, "{call}");
-    }
+    let front = Front::in_front_of(&home, &rig.url, &[]);
+    let mut opened = post(&front, "", FROM_CLIENT[0]);
+    let head = opened.head();
+    assert_eq!(opened.body(&head), FROM_SERVER[0]);
+    let session = head.header("mcp-session-id").to_owned();
+    assert_eq!(post(&front, &session, FROM_CLIENT[1]).head().status, 202);
+    let in_session = check_from_server(&front, &session, false, || ());
+    assert_eq!(1 + in_session + check_from_server(&front, "", true, || ()), FROM_SERVER.len());
 }
-
-/// Lets the first line of a server through at once, and the rest when another line has come.
-const LATE: &str = r#"mkfifo in.$$ out.$$; "$@" < in.$$ > out.$$ & exec 3> in.$$ 4< out.$$; rm in.$$ out.$$
-    read -r line; printf '%s\n' "$line" >&3; read -r answer <&4; printf '%s\n' "$answer"
-    read -r line; read -r line; cat <&4"#;
 
 #[test]
 fn line_ends_in_a_body_become_spaces_and_nothing_else_changes() {

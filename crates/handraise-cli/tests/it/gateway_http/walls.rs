@@ -10,19 +10,23 @@ const ADA: (&str, &str) = ("Authorization", "Bearer token of ada");
 const BOB: (&str, &str) = ("Authorization", "Bearer token of bob");
 
 /// The SHA-256 of a token, by the program that the documentation names.
-pub(super) fn sha256(token: &str) -> String {
+fn sha256(token: &str) -> String {
     let script = format!("printf %s '{token}' | sha256sum");
     let output = std::process::Command::new("sh").args(["-c", &script]).output().unwrap();
     String::from_utf8(output.stdout).unwrap().split(' ').next().unwrap().to_owned()
 }
 
-fn with_callers(home: &Home) -> Front {
+/// The callers of the config file, with their tokens.
+pub(super) fn callers(of: &[(&str, &str)]) -> String {
     let mut config = String::new();
-    for name in ["ada", "bob"] {
-        let hash = sha256(&format!("token of {name}"));
-        write!(config, "[[caller]]\nname = '{name}'\ntoken_hash = 'sha256:{hash}'\n").unwrap();
+    for (name, token) in of {
+        write!(config, "[[caller]]\nname = '{name}'\ntoken_hash = 'sha256:{}'\n", sha256(token)).unwrap();
     }
-    home.write_config(&config);
+    config
+}
+
+fn with_callers(home: &Home) -> Front {
+    home.write_config(&callers(&[("ada", "token of ada"), ("bob", "token of bob")]));
     Front::start_with(
         home,
         &FrontSetup { variables: &[("HANDRAISE_ASK_MIN_HUMAN_MS", "0")], ..FrontSetup::default() },
@@ -162,7 +166,7 @@ fn s10_listening_beyond_loopback_needs_callers_and_tls() {
     };
     let (status, error) = run(&["--insecure-behind-proxy"]);
     assert!(status == Some(1) && error.contains("add a [[caller]]"), "{error}");
-    home.write_config(&format!("[[caller]]\nname = 'ada'\ntoken_hash = 'sha256:{}'\n", sha256("x")));
+    home.write_config(&callers(&[("ada", "x")]));
     let (status, error) = run(&[]);
     assert!(status == Some(1) && error.contains("--tls-cert"), "{error}");
     let (status, error) = run(&["--tls-cert", "/nowhere"]);

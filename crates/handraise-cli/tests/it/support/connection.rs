@@ -58,8 +58,14 @@ impl Connection {
         self.reader.get_mut().write_all(bytes).is_ok()
     }
 
-    /// Sends a request. Headers that it needs are added, unless the test has its own.
+    /// Sends a request.
     pub(crate) fn send(&mut self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) {
+        // A server that turns somebody away need not read everything.
+        let _ = self.write(&Self::request(method, path, headers, body));
+    }
+
+    /// The bytes of a request. Headers that it needs are added, unless the test has its own.
+    pub(crate) fn request(method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Vec<u8> {
         let mut head = format!("{method} {path} HTTP/1.1\r\n");
         let has = |name: &str| headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name));
         let length = body.len().to_string();
@@ -77,8 +83,7 @@ impl Connection {
             write!(head, "{name}: {value}\r\n").unwrap();
         }
         head.push_str("\r\n");
-        // A server that turns somebody away need not read everything.
-        let _ = self.write(&[head.as_bytes(), body].concat());
+        [head.as_bytes(), body].concat()
     }
 
     fn line(&mut self) -> Option<String> {
@@ -111,6 +116,11 @@ impl Connection {
         let mut body = vec![0; head.header("content-length").parse().unwrap_or(0)];
         self.reader.read_exact(&mut body).unwrap();
         String::from_utf8(body).unwrap()
+    }
+
+    /// How many bytes still come until the connection ends.
+    pub(crate) fn rest(&mut self) -> u64 {
+        std::io::copy(&mut self.reader, &mut std::io::sink()).unwrap_or(0)
     }
 
     /// The whole response as JSON.

@@ -27,11 +27,17 @@ pub(crate) struct Posts {
 }
 
 impl Client<Posts> {
-    /// The scripted server behind a gateway that listens.
+    /// The scripted server, however it is reached, behind a gateway that listens.
     pub(crate) fn start_over(pair: Pair, home: &Home, setup: &Setup<'_>) -> Self {
-        assert_eq!(pair, Pair::Stdio, "a gateway that listens starts its servers");
         let Setup { server, variables, before } = *setup;
-        let front = Front::start_with(home, &FrontSetup { server, variables, before, arguments: &[] });
+        let front = match pair {
+            Pair::Stdio => Front::start_with(home, &FrontSetup { server, variables, before, arguments: &[] }),
+            Pair::Http => Front::in_front_of(home, &home.server(server), variables),
+            Pair::HttpCut => {
+                Front::in_front_of(home, &home.server(&[server, &["--cut", "1"]].concat()), variables)
+            }
+            Pair::HttpTwice => Front::in_front_of(home, &home.listener(server), variables),
+        };
         let (sender, lines) = channel();
         Self::new(Posts { front, session: None, sender: RefCell::new(Some(sender)) }, lines)
     }

@@ -22,7 +22,7 @@ use std::{
 };
 
 pub(crate) use connection::{Connection, Head};
-pub(crate) use frames::{initialize, modern};
+pub(crate) use frames::{initialize, mirrors, modern};
 pub(crate) use front::{Front, FrontSetup};
 pub(crate) use gateway::{Gateway, Pair, Setup};
 pub(crate) use http::{Answer, Events, call, request, try_call};

@@ -85,12 +85,12 @@ where
         };
         let is_last = reply.also.as_ref().is_some_and(|(name, _)| name == header::CONNECTION);
         // A connection is at work while a stream goes on. An answer with an end is the client's to take: it has its time.
-        let busy = reply.body.length().is_none().then_some(busy);
+        let _busy = reply.body.length().is_none().then_some(busy);
         let date = front.date.text();
         tokio::select! {
             biased;
             sent = wire.send(reply, &date) => sent.ok()?,
-            () = place.away.cancelled(), if busy.is_none() => return None,
+            () = place.away.cancelled() => return None,
         }
         if is_last {
             wire.end().await;

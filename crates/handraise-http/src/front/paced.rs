@@ -1,0 +1,154 @@
+//! The way out to a client, and whether it takes what it is sent (S37).
+//!
+//! While a client takes nothing, its answer is held. It has half a minute from then on, and a second more for every 64 KiB
+//! that it takes after all; then its connection is closed, and what was held for it is free.
+
+use std::{
+    io::{self, IoSlice},
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use handraise_transport::clock::{Clock as _, SystemClock};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use super::door::Place;
+
+/// How long a client may take nothing, in milliseconds.
+const PATIENCE: u64 = 30_000;
+/// How many bytes a second it has to take after that.
+const SLOWEST: u64 = 64 * 1024;
+
+/// A connection that tells its place when its client has to have taken what waits for it.
+#[derive(Debug)]
+pub(crate) struct Paced<S> {
+    stream: S,
+    place: Arc<Place>,
+    waiting: Option<Waiting>,
+}
+
+/// Bytes wait for the client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Waiting {
+    /// Since when, in milliseconds of the boot clock.
+    since: u64,
+    /// How many it has taken since.
+    taken: u64,
+}
+
+impl Waiting {
+    fn until(self) -> u64 {
+        self.since.saturating_add(PATIENCE).saturating_add(self.taken.saturating_mul(1000) / SLOWEST)
+    }
+}
+
+impl<S> Paced<S> {
+    pub(crate) fn new(stream: S, place: &Arc<Place>) -> Self {
+        Self { stream, place: Arc::clone(place), waiting: None }
+    }
+
+    /// Takes note of how a write went.
+    fn note(&mut self, written: &Poll<io::Result<usize>>) {
+        match (written, &mut self.waiting) {
+            (Poll::Pending, None) => {
+                self.waiting = Some(Waiting { since: SystemClock.boot_millis(), taken: 0 });
+            }
+            (Poll::Ready(Ok(count)), Some(waiting)) => waiting.taken += *count as u64,
+            _ => return,
+        }
+        self.place.expect_taken(self.waiting.map(Waiting::until));
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Paced<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.note(&written);
+        written
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        pieces: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write_vectored(context, pieces);
+        self.note(&written);
+        written
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    /// Called once everything was written: then nothing waits.
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let flushed = Pin::new(&mut self.stream).poll_flush(context);
+        match &flushed {
+            Poll::Pending => self.note(&Poll::Pending),
+            Poll::Ready(_) => {
+                if self.waiting.take().is_some() {
+                    self.place.expect_taken(None);
+                }
+            }
+        }
+        flushed
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Paced<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(context, buffer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex};
+
+    use super::super::{door::Door, metrics::Metrics};
+    use super::*;
+
+    #[test]
+    fn who_takes_something_has_a_second_more_for_every_64_kib() {
+        let waiting = |taken| Waiting { since: 1000, taken };
+        assert_eq!(waiting(0).until(), 31_000);
+        assert_eq!(waiting(32 * 1024).until(), 31_500);
+        assert_eq!(waiting(10 * SLOWEST).until(), 41_000);
+        assert_eq!(waiting(u64::MAX).until(), 31_000 + u64::MAX / SLOWEST, "no wrap");
+    }
+
+    #[tokio::test]
+    async fn a_place_knows_until_when_its_client_has_to_take_what_waits_and_only_then() {
+        let place = Door::new(4).enter(&Metrics::default()).unwrap();
+        let (ours, mut theirs) = duplex(10);
+        let mut ours = Paced::new(ours, &place);
+        ours.write_all(b"0123456789").await.unwrap();
+        ours.flush().await.unwrap();
+        assert_eq!(place.has_to_be_taken_by(), None, "it fits");
+        let writing = tokio::spawn(async move {
+            ours.write_all(&[b'x'; 30]).await.unwrap();
+            ours.flush().await.unwrap();
+        });
+        while place.has_to_be_taken_by().is_none() {
+            tokio::task::yield_now().await;
+        }
+        let mut taken = [0; 40];
+        theirs.read_exact(&mut taken).await.unwrap();
+        writing.await.unwrap();
+        assert_eq!(place.has_to_be_taken_by(), None, "it was taken");
+    }
+}

@@ -1,0 +1,6 @@
+//! The upstream side in front of a server that the tests play themselves.
+
+#[cfg(test)]
+mod rig;
+#[cfg(test)]
+mod server_stream;
