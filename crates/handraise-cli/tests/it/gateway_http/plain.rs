@@ -18,6 +18,9 @@ fn seen(head: &Head, body: String) -> (u16, Vec<String>, String) {
     (head.status, names.map(|name| head.header(name).to_owned()).to_vec(), body)
 }
 
+/// What it is, its headers, its body, the status of its answer.
+type Row<'a> = (&'a str, &'a [(&'a str, &'a str)], &'a str, u16);
+
 #[test]
 fn s10_a_request_is_answered_alike_whoever_reads_it() {
     let home = Home::new();
@@ -30,7 +33,7 @@ fn s10_a_request_is_answered_alike_whoever_reads_it() {
         modern(&json!("a"), "tools/call", &json!({"name": "echo", "arguments": {"text": "m"}}));
     let mirrors: Vec<_> = mirrors.iter().map(|(name, value)| (*name, value.as_str())).collect();
     let frame = frame.to_string();
-    let requests: [(&str, &[(&str, &str)], &str, u16); 14] = [
+    let requests: [Row; 14] = [
         ("a call", &[named], &echo, 200),
         ("a large answer", &[named], &call(2, "big", &json!({"bytes": 300_000})).to_string(), 200),
         ("a notification", &[named], &note, 202),
