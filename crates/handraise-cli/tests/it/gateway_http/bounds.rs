@@ -115,6 +115,24 @@ fn s37_bytes_in_flight_are_counted_and_what_does_not_fit_is_told_to_come_back() 
 }
 
 #[test]
+fn s37_a_few_bytes_behind_a_large_request_hold_nothing_of_it() {
+    let home = Home::new();
+    let front = Front::start(&home);
+    let large = "x".repeat(16_000_000);
+    let connections: Vec<_> = (0..8)
+        .map(|_| {
+            let mut connection = front.connect();
+            connection.send("POST", "/mcp", &[], large.as_bytes());
+            assert!(connection.write(b"POST"));
+            assert_eq!(connection.head().status, 400);
+            connection
+        })
+        .collect();
+    assert!(memory(&front) < 100_000, "{} kB", memory(&front));
+    drop(connections);
+}
+
+#[test]
 fn s37_half_open_connections_give_way_and_end_and_nobody_else_notices() {
     let home = Home::new();
     let variables = [("HANDRAISE_MCP__CONNECTIONS", "64")];

@@ -23,6 +23,8 @@ const LEAST: usize = 4 * 1024;
 const COPIED: usize = 2 * 1024;
 /// How much is gathered before it is sent, in bytes.
 const MOST_OUT: usize = 64 * 1024;
+/// The largest buffer that is used again, in bytes.
+const MOST_KEPT: usize = 2 * ROOM;
 /// How many buffers are kept for connections to come.
 const MOST_SPARE: usize = 32;
 
@@ -43,7 +45,7 @@ impl Spare {
     /// Takes a buffer back. One that is still being sent from, or has grown, is let go.
     fn take_back(&self, mut buffer: BytesMut) {
         let mut spare = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if spare.len() < MOST_SPARE && buffer.try_reclaim(ROOM) && buffer.capacity() < 2 * ROOM {
+        if spare.len() < MOST_SPARE && buffer.try_reclaim(ROOM) && buffer.capacity() < MOST_KEPT {
             spare.push(buffer);
         }
     }
@@ -79,13 +81,17 @@ impl<'a, S> Wire<'a, S> {
             // Nobody else holds the rest of the buffer then, and nothing is copied.
             drop(std::mem::take(&mut self.read));
             self.read = read.try_into_mut().unwrap_or_else(|read| BytesMut::from(&read[..]));
+        } else if read.len() > MOST_KEPT {
+            // The rest would hold all of it for as long as it is not taken, and nobody counts that.
+            self.read = BytesMut::from(&read[done..]);
         } else {
             self.read.extend_from_slice(&read[done..]);
         }
     }
 
+    /// Gives the connection away. What was read of it is held for as long as it is there, so it is no more than that.
     pub(super) fn into_rest(self) -> Rest<S> {
-        Rest { stream: self.stream, read: self.read.freeze() }
+        Rest { stream: self.stream, read: Bytes::copy_from_slice(&self.read) }
     }
 }
 
@@ -291,6 +297,26 @@ mod tests {
         far.write_all(b"{4}").await.unwrap();
         wire.fill().await.unwrap();
         assert_eq!((&held[..], wire.read()), (&b"{3}"[..], &b"{4}"[..]));
+    }
+
+    #[tokio::test]
+    async fn s37_what_is_left_of_a_large_buffer_does_not_hold_it() {
+        let spare = Spare::default();
+        let (near, mut far) = duplex(1_000_000);
+        far.write_all("x".repeat(500_003).as_bytes()).await.unwrap();
+        let mut large = Wire::new(near, &spare);
+        while large.read().len() < 500_003 {
+            poll_fn(|context| large.poll_fill_to(1_000_000, context)).await.unwrap();
+        }
+        let read = large.take();
+        large.give_back(read, 500_000);
+        assert_eq!(large.read(), b"xxx");
+        assert!(large.read.capacity() < ROOM, "{}", large.read.capacity());
+        let (given_away, _far) = wire(&spare).await;
+        let rest = given_away.into_rest().read;
+        assert_eq!(rest, "{1}{2}");
+        let held = rest.try_into_mut().unwrap().capacity();
+        assert!(held < 100, "{held}");
     }
 
     #[tokio::test]
