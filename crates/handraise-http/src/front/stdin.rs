@@ -14,6 +14,9 @@ use crate::{
     upstream::{self, Beside},
 };
 
+/// The longest rest of a frame that is copied when it has to wait, in bytes.
+const MOST_COPIED: usize = 16 * 1024;
+
 /// A server's stdin. It is used under the lock of its link, so that frames go out in the order of the decisions.
 #[derive(Debug)]
 pub(crate) struct Stdin {
@@ -75,8 +78,9 @@ impl Stdin {
             written = written.min(frame.len());
             frame.advance(written);
         }
-        if frame.is_empty() {
-            self.queue.push_back((line_end, charge));
+        if frame.len() <= MOST_COPIED {
+            // A small part of the buffer that a connection is read into would hold all of that until it is written.
+            self.queue.push_back(([&frame[..], b"\n"].concat().into(), charge));
         } else {
             self.queue.push_back((frame, charge));
             self.queue.push_back((line_end, None));
@@ -109,5 +113,35 @@ impl Stdin {
         self.remote = None;
         self.pipe = None;
         self.queue.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn s37_a_small_frame_that_waits_holds_no_more_than_itself() {
+        let (sender, receiver) = pipe::pipe().unwrap();
+        sender.writable().await.unwrap();
+        while sender.try_write(&[b'x'; 4096]).is_ok() {}
+        let mut stdin = Stdin::new(sender);
+        let read = Bytes::from(vec![b'y'; 100_000]);
+        assert_eq!(stdin.send(read.slice(..10), Beside::default()), Next::Serve);
+        assert_eq!(stdin.send(read.slice(10..20), Beside::default()), Next::Nothing);
+        assert!(read.is_unique());
+        let mut taken = Vec::new();
+        let mut room = vec![0; 4096];
+        while !taken.ends_with(b"y\n") {
+            receiver.readable().await.unwrap();
+            while let Ok(length) = receiver.try_read(&mut room) {
+                taken.extend_from_slice(&room[..length]);
+            }
+            if let Some(waits) = stdin.flush() {
+                waits.writable().await.unwrap();
+            }
+        }
+        let line = [&[b'y'; 10][..], b"\n"].concat();
+        assert!(taken.ends_with(&[line.clone(), line].concat()), "{}", taken.len());
     }
 }
