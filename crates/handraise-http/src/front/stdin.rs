@@ -137,7 +137,7 @@ mod tests {
             while let Ok(length) = receiver.try_read(&mut room) {
                 taken.extend_from_slice(&room[..length]);
             }
-            if let Some(waits) = stdin.flush() {
+            while let Some(waits) = stdin.flush() {
                 waits.writable().await.unwrap();
             }
         }
