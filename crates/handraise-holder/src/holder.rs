@@ -230,7 +230,7 @@ impl Holder {
         self.0.shared.look(|state| {
             let ended = state.engine.ended(ask)?.clone();
             let answered = ended.submission.as_ref().and_then(|_| state.answerers.get(ask).cloned());
-            Some(Settled { ended, answered })
+            Some(Settled { ended, answered, refused: state.inbox_refusals.get(ask).cloned() })
         })
     }
 

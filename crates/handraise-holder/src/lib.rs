@@ -23,4 +23,4 @@ pub use handraise_core::{
     holder::{Delivery, EndCause, Ended, Refused},
 };
 pub use holder::{Holder, HolderSettings, Timing};
-pub use settled::{Answered, Settled};
+pub use settled::{Answered, InboxRefusal, Settled};

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use handraise_api::error::ErrorCode;
 use handraise_core::{AskId, Provenance, holder::Ended};
 
 /// How an ask ended, as its holder knows it.
@@ -11,6 +12,9 @@ pub struct Settled {
     pub ended: Ended,
     /// Who answered, by the inbox's word; `None` when nobody did.
     pub answered: Option<Answered>,
+    /// Why the inbox did not take it, for an ask that ended by [`EndCause::InboxRefused`](crate::EndCause::InboxRefused):
+    /// nobody was shown it, and nobody declined.
+    pub refused: Option<InboxRefusal>,
 }
 
 impl Settled {
@@ -40,23 +44,43 @@ impl std::fmt::Debug for Answered {
     }
 }
 
-/// Who answered the asks that ended last.
-#[derive(Debug, Default)]
-pub(crate) struct Answerers(VecDeque<(AskId, Answered)>);
+/// Why the inbox did not take an ask.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InboxRefusal {
+    /// For programs.
+    pub code: ErrorCode,
+    /// The inbox's own words, at most [`LONGEST`](Self::LONGEST) characters and none of them a control.
+    pub message: String,
+}
 
-impl Answerers {
+impl InboxRefusal {
+    /// The most characters that are kept of the inbox's words.
+    pub const LONGEST: usize = 500;
+}
+
+/// What the inbox said about the asks that ended last.
+#[derive(Debug)]
+pub(crate) struct Latest<T>(VecDeque<(AskId, T)>);
+
+impl<T> Default for Latest<T> {
+    fn default() -> Self {
+        Self(VecDeque::new())
+    }
+}
+
+impl<T> Latest<T> {
     /// An asking side looks as soon as it was delivered to, so few are enough.
     const KEPT: usize = 1_024;
 
-    pub(crate) fn insert(&mut self, ask: AskId, answered: Answered) {
+    pub(crate) fn insert(&mut self, ask: AskId, said: T) {
         if self.0.len() == Self::KEPT {
             self.0.pop_front();
         }
-        self.0.push_back((ask, answered));
+        self.0.push_back((ask, said));
     }
 
     /// The first word counts: a submission that is sent again changes nothing.
-    pub(crate) fn get(&self, ask: &AskId) -> Option<&Answered> {
-        self.0.iter().find(|(id, _)| id == ask).map(|(_, answered)| answered)
+    pub(crate) fn get(&self, ask: &AskId) -> Option<&T> {
+        self.0.iter().find(|(id, _)| id == ask).map(|(_, said)| said)
     }
 }

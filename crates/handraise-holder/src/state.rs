@@ -22,7 +22,7 @@ use tokio::sync::{Notify, mpsc};
 
 use crate::{
     Command,
-    settled::Answerers,
+    settled::{Answered, InboxRefusal, Latest},
     transcript::{EntryReceipt, Transcripts},
     wire,
 };
@@ -55,7 +55,8 @@ pub(crate) struct State {
     /// Asks that were declined without reaching anyone, by reason, as far as the inbox has not been told.
     declined: BTreeMap<&'static str, u64>,
     pub(crate) commands: Option<mpsc::Sender<Command>>,
-    pub(crate) answerers: Answerers,
+    pub(crate) answerers: Latest<Answered>,
+    pub(crate) inbox_refusals: Latest<InboxRefusal>,
     pub(crate) flags: Flags,
     /// The stream is to be closed once everything is said.
     pub(crate) is_closing: bool,
@@ -79,7 +80,8 @@ impl Shared {
             sessions: Sessions::default(),
             declined: BTreeMap::new(),
             commands: None,
-            answerers: Answerers::default(),
+            answerers: Latest::default(),
+            inbox_refusals: Latest::default(),
             flags: Flags { acp_elicitation: false, elicitation: false, adaptive_profiles: false },
             is_closing: false,
             is_closed: false,
@@ -205,7 +207,9 @@ impl State {
     }
 
     /// The inbox will never take an ask: the asking side is told at once.
-    pub(crate) fn ask_refused(&mut self, ask: &AskId, now: Moment) {
+    pub(crate) fn ask_refused(&mut self, ask: &AskId, refusal: InboxRefusal, now: Moment) {
+        // Before the delivery: whoever hears of it looks.
+        self.inbox_refusals.insert(ask.clone(), refusal);
         self.engine.end(now, ask, EndCause::InboxRefused, &mut self.couriers);
     }
 

@@ -31,7 +31,7 @@ use tokio_tungstenite::tungstenite::{self, Bytes, Message};
 use crate::{
     Command, Reply, Timing,
     dial::Socket,
-    settled::Answered,
+    settled::{Answered, InboxRefusal},
     state::{Sent, Shared, State},
     wire::{self, Incoming, shorten},
 };
@@ -266,19 +266,17 @@ impl<'a> Pump<'a> {
         let id = frame.id.as_ref().and_then(|id| id.parse::<u64>().ok());
         let Some((sent, _)) = id.and_then(|id| self.in_flight.remove(&id)) else { return Ok(()) };
         if let Some(failure) = frame.failure() {
-            let is_final = failure.code.is_some_and(is_final);
-            tracing::warn!(code = ?failure.code, request = ?sent, "the inbox did not take a request");
-            match &sent {
-                Sent::Notice(Receipt::Opened(ask)) if is_final => {
-                    self.shared.change(|state, now| state.ask_refused(ask, now));
+            let message =
+                wire::plain(failure.message.as_deref().unwrap_or("no reason given"), InboxRefusal::LONGEST);
+            tracing::warn!(code = ?failure.code, request = ?sent, "the inbox did not take a request: {message}");
+            match (&sent, failure.code.filter(|code| is_final(*code))) {
+                (Sent::Notice(Receipt::Opened(ask)), Some(code)) => {
+                    let refusal = InboxRefusal { code, message };
+                    self.shared.change(|state, now| state.ask_refused(ask, refusal, now));
                 }
                 // It will never be taken, so it counts as told.
-                Sent::Notice(Receipt::Settled(_)) | Sent::Entry(_) if is_final => {}
-                Sent::Notice(_) | Sent::Entry(_) => {
-                    return Err(Lost::Refused(shorten(
-                        failure.message.as_deref().unwrap_or("no reason given"),
-                    )));
-                }
+                (Sent::Notice(Receipt::Settled(_)) | Sent::Entry(_), Some(_)) => {}
+                (Sent::Notice(_) | Sent::Entry(_), _) => return Err(Lost::Refused(message)),
             }
         }
         self.worked |= matches!(sent, Sent::Notice(Receipt::Snapshot { last: true }));

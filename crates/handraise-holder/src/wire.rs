@@ -196,7 +196,12 @@ fn detail(error: AnswerError) -> ErrorDetail {
 
 /// Words of the other side, short enough and plain enough for a log (S42).
 pub(crate) fn shorten(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(200).collect()
+    plain(text, 200)
+}
+
+/// At most so many characters of what the other side says, controls made spaces.
+pub(crate) fn plain(text: &str, most: usize) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(most).collect()
 }
 
 #[cfg(test)]

@@ -158,6 +158,24 @@ fn the_rest_never_runs_without_an_inbox() {
 }
 
 #[test]
+fn the_rest_never_runs_when_the_inbox_takes_no_more_and_it_says_so() {
+    let home = Home::new();
+    home.write_config("[limits]\ntoken_open_asks = 1\n");
+    let up = Up::start(&home);
+    let first = Shell::run(&home, DEPLOY, "");
+    let ask = up.wait_for_ask();
+    let (status, stdout, stderr) = Shell::run(&home, DEPLOY, "").end();
+    assert_eq!((status, stdout.as_str()), (Some(1), ""), "{stderr}");
+    assert!(
+        stderr.contains("did not take the question: holders with this token have 1 asks open"),
+        "{stderr}"
+    );
+    assert!(stderr.contains("limits.token_open_asks"), "{stderr}");
+    assert_eq!(up.answer(&ask, &pick("answer", &["yes"])).status, 200);
+    assert_eq!(first.end().0, Some(0));
+}
+
+#[test]
 fn the_rest_never_runs_when_the_question_makes_no_sense() {
     let home = Home::new();
     let _up = Up::start(&home);

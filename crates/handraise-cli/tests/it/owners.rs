@@ -59,11 +59,27 @@ fn s16_a_script_is_answered_by_somebody_else_than_its_owner() {
 }
 
 #[test]
-fn s16_a_script_whose_token_has_no_owner_is_told_at_once_that_nobody_can_answer() {
+fn s16_a_script_whose_token_has_no_owner_is_told_at_once_why_nobody_can_answer_and_what_would_do() {
     let home = Home::new();
     let up = Up::start(&home);
-    let asked = home.run(&["ask", "Deploy?", "--choice", "yes", "--choice", "no", "--who", "caller"]);
+    let ask = ["ask", "Deploy?", "--choice", "yes", "--choice", "no", "--json", "--who", "caller"];
+    let asked = home.run(&ask);
     assert_eq!(asked.status.code(), Some(1), "{asked:?}");
+    let stderr = String::from_utf8(asked.stderr).unwrap();
+    for words in
+        ["did not take the question", "has no owner", "--scope holder --owner NAME", "docs/agents.md"]
+    {
+        assert!(stderr.contains(words), "{words}: {stderr}");
+    }
+    assert!(!stderr.contains("declin"), "nobody declined: {stderr}");
+    let end: Value = serde_json::from_slice(&asked.stdout).unwrap();
+    let error = end["error"]["message"].as_str().unwrap();
+    assert!(stderr.contains(error), "{stderr} does not say {error}");
+    let code = json!("BAD_REQUEST");
+    assert_eq!(
+        (&end["provenance"], &end["content"], &end["error"]["code"]),
+        (&json!("system"), &Value::Null, &code)
+    );
     assert_eq!(up.wait_for_asks(0), Vec::<Value>::new());
     assert_eq!(up.metric("handraise_refused_total{what=\"answerers\"}"), 1);
 }

@@ -359,17 +359,26 @@ async fn f7_a_settlement_is_repeated_until_acknowledged_and_then_never_again() {
 }
 
 #[tokio::test]
-async fn an_ask_that_the_inbox_turns_away_is_declined() {
+async fn an_ask_that_the_inbox_turns_away_is_declined_and_its_asker_hears_the_inboxs_words() {
     let mut inbox = Inbox::start(Listen::Socket).await;
     let (holder, mut stream) = inbox.holder().await;
     let asker = Asker::default();
-    holder.open(colour(), asker.takes()).unwrap();
-    let (frame, _): (_, AskOpened) = stream.expect_unacknowledged(action::ASK_OPENED).await;
-    stream.refuse(&frame, "LIMIT_EXCEEDED").await;
-    let (frame, settled): (_, AskSettled) = stream.expect_unacknowledged(action::ASK_SETTLED).await;
-    assert_eq!(settled.settlement.reason.as_deref(), Some("inbox_refused"));
-    assert_eq!(asker.got(), [Delivery::Decline]);
-    stream.refuse(&frame, "NOT_FOUND").await;
+    for (code, read) in [
+        ("LIMIT_EXCEEDED", ErrorCode::LimitExceeded),
+        ("BAD_REQUEST", ErrorCode::BadRequest),
+        ("NOT_OWNER", ErrorCode::NotOwner),
+        ("CONTENT_CHANGED", ErrorCode::ContentChanged),
+    ] {
+        let id = holder.open(colour(), asker.takes()).unwrap();
+        let (frame, _): (_, AskOpened) = stream.expect_unacknowledged(action::ASK_OPENED).await;
+        stream.refuse(&frame, code).await;
+        let (frame, settled): (_, AskSettled) = stream.expect_unacknowledged(action::ASK_SETTLED).await;
+        assert_eq!(settled.settlement.reason.as_deref(), Some("inbox_refused"));
+        stream.refuse(&frame, "NOT_FOUND").await;
+        let refused = holder.settled(&id).unwrap().refused.unwrap();
+        assert_eq!((refused.code, refused.message.as_str()), (read, "the script says so"));
+    }
+    assert_eq!(asker.got(), [Delivery::Decline, Delivery::Decline, Delivery::Decline, Delivery::Decline]);
     soon(holder.shutdown()).await;
 }
 

@@ -171,7 +171,8 @@ impl Told {
     /// The policy leaves only the inbox, which is not attached.
     pub fn needs_inbox(action: &str) -> Self {
         let note = "Nothing was done. The policy takes the word of a person in the inbox for this, or of somebody it names, \
-                    and no inbox is attached to this gateway: [[confirm]] require and who say so.";
+                    and no inbox is attached to this gateway: [[confirm]] require and who say so. With require = \"any\" and \
+                    who = \"operator\" this client is asked.";
         Self::refused(action, "confirmation-unsupported", note)
     }
 

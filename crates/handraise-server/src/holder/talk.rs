@@ -212,7 +212,9 @@ impl<'a> Talk<'a> {
         if !self.rate.take(self.app.now().boot.as_millis()) {
             self.app.metrics.refused(Refused::HolderRate);
             let most = self.app.settings.limits.asks_per_second;
-            let message = format!("asks come faster than {most} a second");
+            let message = format!(
+                "asks come faster than {most} a second, the most that one holder may (limits.asks_per_second)"
+            );
             return Err(refusal(ErrorCode::LimitExceeded, message).into());
         }
         self.announce(&ask).await
@@ -229,8 +231,9 @@ impl<'a> Talk<'a> {
         self.check_size(ask)?;
         if ask.content.who != Who::Operator && connection.grant.token.owner.is_none() {
             self.audit(Refused::Answerers, Some(&ask.id)).await;
-            let message =
-                "nobody could answer this: it says whose answer counts, and the holder's token has no owner";
+            let message = "nobody could answer this: it says whose answer counts (`who`), and the holder's token has no \
+                           owner; make one with `handraise token create --scope holder --owner NAME` and set \
+                           HANDRAISE_TOKEN to it (docs/agents.md, \"Whose answers count\")";
             return Err(refusal(ErrorCode::BadRequest, message).into());
         }
         let mut shortened = ask.clone();
@@ -318,21 +321,25 @@ impl<'a> Talk<'a> {
     /// This holder, or all that come with its token, have as much in here as they may have (S37).
     fn full(&self, full: Full) -> Said {
         let bounds = self.app.settings.bounds();
-        let (counter, message) = match full {
+        let (counter, setting, message) = match full {
             Full::OpenAsks => (
                 Refused::HolderAsks,
+                "open_asks",
                 format!("this holder has {} asks open, the most it may", bounds.open_asks),
             ),
             Full::OpenBytes => (
                 Refused::HolderAsks,
+                "open_bytes",
                 format!("this holder's open asks would have more than {} bytes", bounds.open_bytes),
             ),
             Full::SessionOpenAsks => (
                 Refused::HolderAsks,
+                "session_open_asks",
                 format!("this session has {} asks open, the most it may", bounds.session_open_asks),
             ),
             Full::TokenOpenAsks => (
                 Refused::TokenAsks,
+                "token_open_asks",
                 format!(
                     "holders with this token have {} asks open, the most they may",
                     bounds.token_open_asks
@@ -340,10 +347,12 @@ impl<'a> Talk<'a> {
             ),
             Full::TokenAsks => (
                 Refused::TokenAsks,
+                "token_asks",
                 format!("{} asks of this token are kept, the most there may be", bounds.token_asks),
             ),
             Full::TokenBytes => (
                 Refused::TokenBytes,
+                "token_bytes",
                 format!(
                     "asks and transcripts of this token would have more than {} bytes",
                     bounds.token_bytes
@@ -351,14 +360,17 @@ impl<'a> Talk<'a> {
             ),
             Full::TokenSessions => (
                 Refused::TokenSessions,
+                "token_sessions",
                 format!("{} sessions of this token are kept, the most there may be", bounds.token_sessions),
             ),
             Full::TokenInstances => (
                 Refused::TokenInstances,
+                "token_instances",
                 format!("{} holders of this token are kept, the most there may be", bounds.token_instances),
             ),
         };
         self.app.metrics.refused(counter);
+        let message = format!("{message}; limits.{setting} of the inbox says so");
         refusal(ErrorCode::LimitExceeded, message).into()
     }
 

@@ -55,7 +55,8 @@ pub(crate) struct Arguments {
     /// Whose answer counts: operator (every operator's), caller, or not-the-caller, by the owners of both tokens
     #[arg(long, value_name = "WHO")]
     pub(crate) who: Option<String>,
-    /// Print {outcome, provenance, content: {"answer": …}}, however it ends
+    /// Print {outcome, provenance, content: {"answer": …}}, however it ends, and {error: {code, message}} with them where
+    /// the inbox did not take the question
     #[arg(long)]
     json: bool,
     /// The inbox: https://HOST, http://127.0.0.1:PORT, or unix:SOCKET; otherwise the one of the data directory
@@ -178,13 +179,14 @@ pub(crate) async fn put(
         },
         by: settled.answered.map(|answered| answered.by),
         reason,
+        refused: settled.refused,
     })
 }
 
 /// Prints the answer: for a program as it is, for a terminal with what could move it made visible (S42).
 fn report(end: &End, is_json: bool) -> io::Result<()> {
     if is_json {
-        return output::print(&end.json().to_string());
+        return output::print(&escape::json(&end.json().to_string()));
     }
     let is_terminal = io::stdout().is_terminal();
     for answer in end.answers() {
@@ -202,6 +204,9 @@ fn explain(question: &ScriptQuestion, end: &End) {
     let by = end.by.as_deref().map_or_else(|| "somebody".to_owned(), |by| escape::shortened(by, 128));
     let why = end.reason.as_deref().map(|reason| format!(": {}", escape::shortened(reason, 500)));
     let why = why.unwrap_or_default();
+    if let Some(refusal) = &end.refused {
+        return output::complain(&format!("error: the inbox did not take the question: {}", refusal.message));
+    }
     match question.status(end) {
         status::ACCEPT => {}
         status::ANOTHER => {

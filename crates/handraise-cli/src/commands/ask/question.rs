@@ -9,7 +9,7 @@ use handraise_core::{
     Choice, Constraints, Kind, Mode, Outcome, Provenance, Question, Source,
     form::{AnswerRules, Content, Form, MAX_MESSAGE_BYTES},
 };
-use handraise_holder::NewAsk;
+use handraise_holder::{InboxRefusal, NewAsk};
 use handraise_transport::escape;
 use serde_json::{Value, json};
 
@@ -163,6 +163,8 @@ pub(crate) struct End {
     pub(crate) by: Option<String>,
     /// Why it was skipped, or a reason of the holder.
     pub(crate) reason: Option<String>,
+    /// Why the inbox did not take it: then nobody was shown it.
+    pub(crate) refused: Option<InboxRefusal>,
 }
 
 impl End {
@@ -175,13 +177,18 @@ impl End {
         }
     }
 
-    /// `{outcome, provenance, content}` (product.md); `content` is null unless it was accepted.
+    /// `{outcome, provenance, content}` (product.md); `content` is null unless it was accepted. Where the inbox did not
+    /// take the question, its `error` beside them says why.
     pub(crate) fn json(&self) -> Value {
-        json!({
+        let mut end = json!({
             "outcome": self.outcome.as_str(),
             "provenance": self.provenance.as_str(),
             "content": self.content,
-        })
+        });
+        if let Some(InboxRefusal { code, message }) = &self.refused {
+            end["error"] = json!({"code": code, "message": message});
+        }
+        end
     }
 }
 
@@ -245,6 +252,7 @@ fn patience(timeout: Option<&str>) -> anyhow::Result<Duration> {
 
 #[cfg(test)]
 mod tests {
+    use handraise_api::error::ErrorCode;
     use handraise_core::Answer;
 
     use super::*;
@@ -264,11 +272,12 @@ mod tests {
             content: Some(content),
             by: Some("Ada".into()),
             reason: None,
+            refused: None,
         }
     }
 
     fn ended(outcome: Outcome, provenance: Provenance) -> End {
-        End { outcome, provenance, content: None, by: None, reason: None }
+        End { outcome, provenance, content: None, by: None, reason: None, refused: None }
     }
 
     #[track_caller]
@@ -372,6 +381,17 @@ mod tests {
         assert_eq!(
             ended(Outcome::Timeout, Provenance::System).json(),
             json!({"outcome": "timeout", "provenance": "system", "content": null})
+        );
+    }
+
+    #[test]
+    fn the_json_of_a_question_that_the_inbox_did_not_take_says_why() {
+        let mut end = ended(Outcome::Decline, Provenance::System);
+        end.refused = Some(InboxRefusal { code: ErrorCode::LimitExceeded, message: "full".into() });
+        assert_eq!(
+            end.json(),
+            json!({"outcome": "decline", "provenance": "system", "content": null,
+                "error": {"code": "LIMIT_EXCEEDED", "message": "full"}})
         );
     }
 
