@@ -31,11 +31,32 @@ fn s16_an_agents_asks_are_answered_by_the_owner_of_its_token_alone() {
         assert_eq!((refused.status, &refused.body["error"]["code"]), (403, &json!("FORBIDDEN")), "{whose}");
     }
     assert_eq!((up.ask(&ask)["state"].clone(), agent.responses().len()), (json!("open"), 0));
+    what_was_refused_is_listed(&home, &ask);
     let shown = home.stdout(&["inbox", "show", ask["id"].as_str().unwrap()]);
     assert!(shown.contains("Only ada may answer this"), "{shown}");
     assert_eq!(answer(&up, &adas, &ask, &pick("question_0", &["Postgres"])).status, 200);
     assert_eq!(agent.wait(), Some(0));
     assert_eq!(agent.responses()[0]["content"], json!({"question_0": "Postgres"}));
+}
+
+/// The two refused answers, the latest first, whole and page by page.
+fn what_was_refused_is_listed(home: &Home, ask: &Value) {
+    let all: Value = serde_json::from_str(&home.stdout(&["inbox", "audit", "--json"])).unwrap();
+    let entries = all["entries"].as_array().unwrap();
+    let said = |entry: &Value| (entry["what"].clone(), entry["about"].clone());
+    let refused = (json!("answerers"), ask["id"].clone());
+    assert_eq!(entries.iter().map(said).collect::<Vec<_>>(), [refused.clone(), refused], "{all}");
+    let first = home.run(&["inbox", "audit", "--limit", "1"]);
+    let line = String::from_utf8(first.stdout).unwrap();
+    assert!(line.contains("answerers  bob") && line.lines().count() == 1, "{line}");
+    let hint = format!("--before {}", entries[0]["id"]);
+    assert!(String::from_utf8(first.stderr).unwrap().contains(&hint), "{hint}");
+    let before = entries[0]["id"].to_string();
+    let rest = home.stdout(&["inbox", "audit", "--before", &before]);
+    assert!(rest.contains(ask["id"].as_str().unwrap()) && !rest.contains("bob"), "{rest}");
+    let earlier = home.run(&["inbox", "audit", "--before", &entries[1]["id"].to_string()]);
+    assert_eq!(String::from_utf8(earlier.stderr).unwrap(), "There is nothing earlier.\n");
+    assert_eq!(home.run(&["inbox", "audit", "--limit", "501"]).status.code(), Some(2));
 }
 
 #[test]

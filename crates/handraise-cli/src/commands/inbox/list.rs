@@ -64,16 +64,19 @@ fn table(asks: &[Ask], now: Timestamp) -> Vec<String> {
             [words::short_id(&ask.id), state, who, words::brief(&ask.content.message, 100)]
         })
         .collect();
+    columns(&rows)
+}
+
+/// Rows whose first three cells stand below each other.
+pub(super) fn columns(rows: &[[String; 4]]) -> Vec<String> {
     let width = |column: usize| {
         rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)
     };
-    let widths = [width(0), width(1), width(2)];
-    rows.iter()
-        .map(|[id, state, who, message]| {
-            let [a, b, c] = widths;
-            format!("{id:<a$}  {state:<b$}  {who:<c$}  {message}")
-        })
-        .collect()
+    let [a, b, c] = [width(0), width(1), width(2)];
+    let line = |[first, second, third, rest]: &[String; 4]| {
+        format!("{first:<a$}  {second:<b$}  {third:<c$}  {rest}").trim_end().to_owned()
+    };
+    rows.iter().map(line).collect()
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! `handraise inbox`: the inbox of this machine in the terminal.
 
 mod answer;
+mod audit;
 mod client;
 mod given;
 mod list;
@@ -82,6 +83,15 @@ enum Action {
         #[arg(long)]
         json: bool,
     },
+    /// List what was refused because of who said it
+    ///
+    /// Lists forged, replayed and foreign frames of holders, and answers of somebody who may not answer, the latest first:
+    /// when, what (the words of handraise_refused_total), with which token, from which holder, and about what. The inbox
+    /// keeps the last thousand of each token, for 90 days.
+    #[command(
+        after_help = "Examples:\n  handraise inbox audit\n  handraise inbox audit --limit 10 --before 1204\n  handraise inbox audit --json"
+    )]
+    Audit(Audit),
     /// Follow what happens
     ///
     /// Prints a line for every ask that is open, is opened, or ends, until Ctrl-C. After a loss of the inbox it goes on
@@ -110,6 +120,20 @@ struct List {
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=500))]
     limit: u32,
     /// Print JSON, as GET /asks answers
+    #[arg(long)]
+    json: bool,
+}
+
+/// Which part of the audit.
+#[derive(clap::Args)]
+struct Audit {
+    /// The most entries to list, 1 to 500
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=500))]
+    limit: u32,
+    /// Only those before the entry of this number
+    #[arg(long, value_name = "NUMBER")]
+    before: Option<u64>,
+    /// Print JSON, as GET /audit answers
     #[arg(long)]
     json: bool,
 }
@@ -149,6 +173,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Exit {
             Some(Action::Show { id, json }) => show::run(&client, id, *json).await,
             Some(Action::Answer(answer)) => answer::answer(&client, answer).await,
             Some(Action::Skip { id, reason, json }) => answer::skip(&client, id, reason, *json).await,
+            Some(Action::Audit(audit)) => audit::run(&client, audit).await,
             Some(Action::Watch { json }) => watch::run(client, *json).await,
         }
     })
