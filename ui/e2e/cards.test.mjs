@@ -20,6 +20,15 @@ const MINUTE = 60_000;
 const submit = (page) => page.getByRole("button", { name: /^(Submit|Keep my answer)/ }).click();
 const pick = (value) => [{ question_id: "question_0", selected_options: [value], custom_text: "" }];
 const codex = { origin: origin({ client: { name: "codex-acp", version: null } }), message: "Which region first?", questions: [question("region", "single", "Which region first?", { choices: [choice("eu-west"), choice("us-east")] })] };
+const script = {
+  source: "script",
+  origin: origin({ client: { name: "handraise ask", version: null } }),
+  message: "Deploy?",
+  on_deadline: null,
+  allows_partial: false,
+  allows_text_with_selection: false,
+  questions: [question("answer", "single", "Deploy?", { required: true, choices: [choice("yes"), choice("no")] })],
+};
 const gone = { outcome: "withdrawn", reason: "agent_disconnected", wire: null };
 
 /**
@@ -105,6 +114,40 @@ const STATES = [
     },
     phase: "settled",
     says: ["You answered, the agent has it", "The same call goes on.", "Postgres"],
+  },
+  {
+    name: "script-sent",
+    kind: "ask",
+    ask: script,
+    verdict: () => new Promise(() => undefined),
+    act: async ({ page }) => {
+      await page.getByLabel("yes").check();
+      await submit(page);
+    },
+    phase: "sent",
+    says: ["Sent. Waiting for the script to take it…"],
+  },
+  {
+    name: "script-settled",
+    kind: "ask",
+    ask: script,
+    act: async ({ page }) => {
+      await page.getByLabel("yes").check();
+      await submit(page);
+    },
+    phase: "settled",
+    says: ["You answered, the script has it", "The script goes on."],
+  },
+  {
+    name: "tool-skipped",
+    kind: "tool",
+    act: async ({ page }) => {
+      await page.getByRole("button", { name: "Skip", exact: true }).click();
+      await still(page);
+      await page.keyboard.press("Enter");
+    },
+    phase: "settled",
+    says: ["You skipped it", "The tool was told that a human declined."],
   },
   {
     name: "settled-other",

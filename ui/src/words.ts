@@ -3,7 +3,7 @@ import type { Ask, Flag, HolderKind, Outcome, Provenance, Question, Scope, Sourc
 import type { Filter, When } from "./model/groups.ts";
 
 const HOLDERS: Record<HolderKind, string> = { agent: "agent", gateway: "gateway", ask: "script", tool: "tool", hook: "hook" };
-const SOURCES: Record<Source, string> = {
+export const sources: Record<Source, string> = {
   elicitation: "",
   permission: "permission",
   refusal: "refusal",
@@ -77,7 +77,7 @@ export const inboxJustNow = "just now";
 
 export const emptyTitle = "No hands up";
 export const emptyText = (running: number) =>
-  `Nothing is waiting for you. ${running === 0 ? "No session is running;" : running === 1 ? "One session is running;" : `${running} sessions are running;`} the next question appears here by itself, and in the tab title.`;
+  `Nothing is waiting for you. ${running === 0 ? "No session is" : running === 1 ? "One session is" : `${running} sessions are`} running; the next question appears here by itself, and in the tab title.`;
 export const emptySee = "See what is running";
 
 export const firstTitle = "Nobody can raise a hand yet";
@@ -91,7 +91,6 @@ export const firstStatus = (host: string) => `Listening on ${host}. Nothing conn
 
 export const holder = (kind: HolderKind) => HOLDERS[kind];
 
-export const source = (source: Source) => SOURCES[source];
 
 export const cardBack = "← Inbox";
 export const cardLoading = "Loading the question…";
@@ -111,7 +110,6 @@ export const cardAsksLink = " asks you to open a page";
 export const cardForServer = " for server ";
 export const cardInSession = " in ";
 export const cardOpened = (time: string) => `Opened ${time}`;
-export const cardLeft = (time: string) => `${time} left`;
 export const cardThen = (ask: Ask) =>
   ask.parked_until !== null
     ? ""
@@ -129,21 +127,19 @@ export const cardSubmitAgain = "Submit again";
 export const cardKeep = "Keep my answer";
 export const cardSubmitKeys = "Ctrl ↵";
 export const cardSubmitKeysMac = "⌘ ↵";
-export const cardWhy = "Why? (optional; the agent side may see it)";
+export const cardWhy = "Why? (optional; whoever asks may see it)";
 export const cardSkipNow = "Skip it";
 export const cardSkipBack = "Do not skip";
 export const cardClear = "Clear";
 export const cardClearOf = (question: string) => `Clear ${question}`;
-export const cardProgress = (answered: number, of: number) =>
-  answered === of ? `${answered} of ${of} answered.` : `${answered} of ${of} answered; the rest is left out.`;
-export const cardProgressAll = (answered: number, of: number) =>
-  answered === of ? `${answered} of ${of} answered.` : `${answered} of ${of} answered; all are needed.`;
+export const cardProgress = (answered: number, of: number, partial: boolean) =>
+  `${answered} of ${of} answered${answered === of ? "" : partial ? "; the rest is left out" : "; all are needed"}.`;
 export const cardPickOne = "Choose one first.";
 export const cardAnswerAll = "Answer every question first.";
 export const cardDraftSaved = (time: string) => `Draft saved ${time}`;
 export const cardNotSettled = "Nothing is settled yet";
-export const cardSent = "Sent. Waiting for the agent to take it…";
-export const cardSentUnknown = "Sent. The agent’s side has not said yet whether it took it.";
+export const cardSent = (kind: HolderKind) => `Sent. Waiting for the ${HOLDERS[kind]} to take it…`;
+export const cardSentUnknown = (kind: HolderKind) => `Sent. The ${HOLDERS[kind]}’s side has not said yet whether it took it.`;
 export const cardTooSoon = "That was pressed before the question stood still. Nothing was sent.";
 
 export const togetherMarked = (count: number) => `${count} marked: answer together`;
@@ -155,7 +151,7 @@ export const noticeInvalid = (count: number) =>
   `${count === 1 ? "One answer was" : `${count} answers were`} refused. Nothing was sent on, the ask is still open.`;
 export const noticeUndelivered = (name: string) => ({
   title: `Your answer did not reach ${name}`,
-  text: "Its connection is down. Nothing was queued; your draft is kept. If it is not back by the deadline, the agent’s side ends the ask.",
+  text: "Its connection is down. Nothing was queued; your draft is kept. If it is not back by the deadline, its side ends the ask.",
 });
 export const noticeDisconnected = (name: string) => ({
   title: `${name} is not connected`,
@@ -163,7 +159,7 @@ export const noticeDisconnected = (name: string) => ({
 });
 export const noticeOffline = (seconds: number) => ({
   title: "This page lost the inbox",
-  text: `${seconds > 0 ? `Trying again in ${seconds} s.` : "Trying again now."} Your draft is kept in this browser.`,
+  text: `Trying again ${seconds > 0 ? `in ${seconds} s` : "now"}. Your draft is kept in this browser.`,
 });
 export const noticeLastSeen = (time: string) => `Seen last at ${time}, may have changed`;
 export const noticeTryNow = "Try now";
@@ -189,16 +185,7 @@ export const questionRequired = "needed";
 export const questionOwnWords = (title: string) => `${title}, in your own words`;
 export const questionOwnWordsPlaceholder = "Or in your own words";
 export const questionOptional = "Optional";
-export const questionItems = (least: number | undefined, most: number | undefined) =>
-  least !== undefined && most !== undefined
-    ? least === most
-      ? `Exactly ${least} of these`
-      : `${least} to ${most} of these`
-    : least !== undefined && least > 0
-      ? `At least ${least} of these`
-      : most !== undefined
-        ? `At most ${most} of these`
-        : "Any number of these";
+export const questionItems = (least: number | undefined, most: number | undefined) => upperFirst(`${range(least || undefined, most) || "any number"} of these`);
 export const questionYes = "Yes";
 export const questionNo = "No";
 export const questionPrefilled = "Filled in by the asking side; sent as it stands.";
@@ -234,32 +221,27 @@ export const linkDisguise = (name: string) => `“${name}” before the @ is not
 export const linkUnencrypted = "Not encrypted: what you enter there can be read on the way.";
 export const linkUnusable = "This is no web address that the page would open.";
 
-export const endMine = (time: string, where: string) => ({ title: "You answered, the agent has it", text: `${time}, ${where}. The same call goes on.` });
-export const endSkipped = (reason: string | null) => ({
+export const endMine = (kind: HolderKind, time: string, where: string) => ({
+  title: `You answered, the ${HOLDERS[kind]} has it`,
+  text: `${time}, ${where}. The ${kind === "ask" ? "script" : "same call"} goes on.`,
+});
+export const endSkipped = (kind: HolderKind, reason: string | null) => ({
   title: "You skipped it",
-  text: `The agent was told that a human declined.${reason === null ? "" : ` Reason: “${reason}”`}`,
+  text: `The ${HOLDERS[kind]} was told that a human declined.${reason === null ? "" : ` Reason: “${reason}”`}`,
 });
 export const endOther = (who: string) => `${who} was first`;
-export const endOtherChose = (chose: string, time: string) => `Chose ${chose} at ${time}, in the inbox.`;
-export const endOtherAnswered = (time: string) => `Answered at ${time}, in the inbox.`;
-export const endOtherSkipped = (time: string) => `Skipped it at ${time}, in the inbox.`;
-export const endYoursNotSent = (chose: string) => ` Your ${chose} was not sent.`;
-export const endYourSkipNotSent = " Your skip was not sent.";
+export const endOtherText = (skipped: boolean, chose: string | null, time: string) =>
+  `${skipped ? "Skipped it" : chose === null ? "Answered" : `Chose ${chose}`} at ${time}, in the inbox.`;
+export const endYoursNotSent = (chose: string) => ` Your ${chose === "" ? "skip" : chose} was not sent.`;
 export const endReported = (where: string) => ({ title: `Answered in ${where}`, text: (outcome: string) => `It reports ${outcome}; we saw nobody.` });
 export const endExpired = (span: string) => `Nobody answered in ${span}`;
-export const endExpiredText = (did: string, time: string) => `handraise ${did} it at ${time}. Recorded as system, not as a human.`;
-export const endDeclined = "declined";
-export const endRefused = "refused";
-export const endEnded = "ended";
-export const endWithdrawn = (name: string, time: string) => ({
+export const endExpiredText = (then: Ask["on_deadline"], time: string) =>
+  `handraise ${then === null ? "ended" : `${then}d`} it at ${time}. Recorded as system, not as a human.`;
+export const endWithdrawn = (name: string, gone: boolean, time: string) => ({
   title: "No longer needed",
-  text: `${name} cancelled the call at ${time}. Nobody’s answer was used.`,
+  text: `${name} ${gone ? "was gone" : "cancelled the call"} at ${time}. Nobody’s answer was used.`,
 });
-export const endGone = (name: string, time: string) => ({
-  title: "No longer needed",
-  text: `${name} was gone at ${time}. Nobody’s answer was used.`,
-});
-export const endRecorded = { title: "Kept, not delivered", text: "The agent had gone when you answered." };
+export const endRecorded = (kind: HolderKind) => ({ title: "Kept, not delivered", text: `The ${HOLDERS[kind]} had gone when you answered.` });
 export const endSystem = (outcome: Outcome, time: string) => ({
   title: `Ended without you: ${outcome.replaceAll("_", " ")}`,
   text: `At ${time}, by a rule of handraise. Recorded as system, not as a human.`,
@@ -290,7 +272,6 @@ export const sessionsFinished = "finished its turn";
 export const sessionsIdle = "waiting for a prompt";
 export const sessionsEndedLine = "the agent has ended";
 export const sessionsStopped = (reason: string) => `stopped: ${reason}`;
-export const sessionsDisconnected = "not connected";
 export const sessionsIcons = {
   waiting: "waiting for input",
   running: "running",
@@ -323,7 +304,6 @@ export const sessionsLoading = "Loading the transcript…";
 export const sessionsLoadFailed = "The transcript could not be loaded.";
 export const sessionsEarlier = (count: number) => `Show ${plural(count, "earlier entry", "earlier entries")}`;
 export const sessionsStart = "New session";
-export const sessionsStartAgent = "Agent";
 export const sessionsStartNone = "The configuration has no [[agent]] to start.";
 export const sessionsStartCwd = (optional: boolean) => (optional ? "Folder (optional)" : "Folder");
 export const sessionsStartPrompt = "First message (optional)";
@@ -417,23 +397,25 @@ function lowerFirst(text: string): string {
   return text.charAt(0).toLowerCase() + text.slice(1);
 }
 
+function upperFirst(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+/** "" where there is no bound. */
+function range(least: number | undefined, most: number | undefined, shown: (count: number) => string = String): string {
+  if (least !== undefined && most !== undefined) return least === most ? `exactly ${shown(least)}` : `${least} to ${shown(most)}`;
+  if (least !== undefined) return `at least ${shown(least)}`;
+  return most === undefined ? "" : `at most ${shown(most)}`;
+}
+
 /** What the schema demands, in one line; "" where it demands nothing. */
-function constraintHint(question: Question): string {
-  const { kind, constraints } = question;
+function constraintHint({ kind, constraints }: Question): string {
   const { minimum, maximum, minLength, maxLength, format } = constraints;
-  if (kind === "number" || kind === "integer") {
-    const what = kind === "integer" ? "A whole number" : "A number";
-    if (minimum !== undefined && maximum !== undefined) return `${what}, ${minimum} to ${maximum}`;
-    if (minimum !== undefined) return `${what}, at least ${minimum}`;
-    return maximum === undefined ? what : `${what}, at most ${maximum}`;
-  }
-  const parts: string[] = [];
-  if (format === "email") parts.push("An e-mail address");
-  else if (format === "uri") parts.push("A web address with https://");
-  if (minLength !== undefined && maxLength !== undefined) {
-    parts.push(minLength === maxLength ? `exactly ${plural(minLength, "character")}` : `${minLength} to ${plural(maxLength, "character")}`);
-  } else if (minLength !== undefined && minLength > 0) parts.push(`at least ${plural(minLength, "character")}`);
-  else if (maxLength !== undefined) parts.push(`at most ${plural(maxLength, "character")}`);
-  const hint = parts.join(", ");
-  return hint.charAt(0).toUpperCase() + hint.slice(1);
+  const number = kind === "integer" ? "a whole number" : kind === "number" ? "a number" : "";
+  const what = format === "email" ? "an e-mail address" : format === "uri" ? "a web address with https://" : "";
+  const parts =
+    number === ""
+      ? [what, range(minLength || undefined, maxLength, (count) => plural(count, "character"))]
+      : [number, range(minimum, maximum)];
+  return upperFirst(parts.filter((part) => part !== "").join(", "));
 }

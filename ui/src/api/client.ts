@@ -1,5 +1,6 @@
 // One call of the inbox's API: the token goes in the header, never in a cookie or an address (S1).
 import { parsed } from "../model/json.ts";
+import { plain } from "../model/visible.ts";
 import type { ErrorBody, ErrorDetail, Settlement } from "./types.ts";
 
 /** A call that failed. `status` is 0 when the inbox could not be reached at all. */
@@ -18,6 +19,11 @@ export class CallError extends Error {
     this.settlement = body.settlement ?? null;
     this.recorded = body.recorded ?? false;
   }
+}
+
+/** The inbox's own words about a call that failed, short enough for a line; "" where it said nothing. */
+export function told(error: unknown): string {
+  return error instanceof CallError ? plain(error.message, 200) : "";
 }
 
 export interface Client {

@@ -83,10 +83,11 @@ export function Card({ live, ask, boxed = false, focus = false, together = false
     setSkipping(false);
     setSaid("");
   }, [ask.id, now.is]);
+  const focusHeading = (): void => root.current?.querySelector<HTMLElement>("h1, h2")?.focus();
   // When the card's controls go while one of them has the focus, the focus stays on this card.
   const hadFocus = useRef(false);
   useLayoutEffect(() => {
-    if (hadFocus.current && document.activeElement === document.body) root.current?.querySelector<HTMLElement>("h1, h2")?.focus();
+    if (hadFocus.current && document.activeElement === document.body) focusHeading();
   });
   hadFocus.current = root.current?.contains(document.activeElement) ?? false;
 
@@ -178,7 +179,7 @@ export function Card({ live, ask, boxed = false, focus = false, together = false
   // No section: the same may be asked twice in one session, and landmarks of one name cannot be told apart.
   return (
     <article
-      class={`card ${boxed ? "boxed" : ""} ${risk && now.is !== "settled" ? "risk" : ""} ${now.is === "sent" ? "sent" : ""} ${now.is === "settled" ? "done" : ""}`}
+      class={`card ${boxed ? "boxed" : ""} ${now.is === "settled" ? "done" : risk ? "risk" : ""} ${now.is === "sent" ? "sent" : ""}`}
       aria-labelledby={heading}
       aria-busy={now.is === "sent" || undefined}
       data-ask={ask.id}
@@ -216,7 +217,7 @@ export function Card({ live, ask, boxed = false, focus = false, together = false
           event.preventDefault();
           event.stopPropagation();
           if (skipping) setSkipping(false);
-          root.current?.querySelector<HTMLElement>("h1, h2")?.focus();
+          focusHeading();
         }
       }}
     >
@@ -229,7 +230,7 @@ export function Card({ live, ask, boxed = false, focus = false, together = false
           id={heading}
           between={
             now.is === "sent" ? (
-              <p class="when">{submission?.is === "unknown" ? words.cardSentUnknown : words.cardSent}</p>
+              <p class="when">{(submission?.is === "unknown" ? words.cardSentUnknown : words.cardSent)(ask.origin.holder)}</p>
             ) : now.is === "settled" ? null : notice === "offline" ? (
               <p class="when">{words.noticeLastSeen(clock(live.heardAt, Date.now(), true))}</p>
             ) : (
@@ -240,7 +241,7 @@ export function Card({ live, ask, boxed = false, focus = false, together = false
       </header>
       {body}
       <p class="hide" role="status">
-        {now.is === "sent" ? words.cardSent : now.is === "settled" ? (root.current === null ? "" : words.inboxSettled) : ""}
+        {now.is === "sent" ? words.cardSent(ask.origin.holder) : now.is === "settled" ? (root.current === null ? "" : words.inboxSettled) : ""}
       </p>
     </article>
   );

@@ -1,11 +1,13 @@
 // The next message to a session's agent.
 import { useState } from "preact/hooks";
-import { CallError } from "../api/client.ts";
+import { told } from "../api/client.ts";
 import type { Session } from "../api/types.ts";
 import { plain } from "../model/visible.ts";
 import { may } from "../state/access.ts";
 import type { Live } from "../state/live.ts";
 import * as words from "../words.ts";
+import { Failed } from "./failed.tsx";
+import { submits } from "./submits.ts";
 
 export function Composer({ live, session, waits }: { live: Live; session: Session; waits: boolean }) {
   const [draft, setDraft] = useState("");
@@ -33,7 +35,7 @@ export function Composer({ live, session, waits }: { live: Live; session: Sessio
       await live.api.send("POST", `/sessions/${encodeURIComponent(session.id)}/prompt`, { text: draft });
       setDraft("");
     } catch (error) {
-      setFailed(words.sessionsSendFailed(error instanceof CallError ? plain(error.message, 200) : ""));
+      setFailed(words.sessionsSendFailed(told(error)));
     }
     setBusy(false);
   }
@@ -41,21 +43,14 @@ export function Composer({ live, session, waits }: { live: Live; session: Sessio
   return (
     <form
       class="compose"
-      onSubmit={(event) => {
-        event.preventDefault();
-        void send();
-      }}
+      onSubmit={submits(send)}
     >
       {hindrance !== null && (
         <p class="hint" id="c">
           {hindrance}
         </p>
       )}
-      {failed !== null && (
-        <p class="hint bad" role="alert">
-          {failed}
-        </p>
-      )}
+      <Failed text={failed} />
       <textarea
         class="field"
         rows={1}

@@ -25,7 +25,7 @@ export function Countdown({ live, ask, withOpened }: { live: Live; ask: Ask; wit
       {opened}
       {left > 0 ? (
         <>
-          <b>{words.cardLeft(fine(left))}</b>
+          <b>{words.inboxLeft(fine(left))}</b>
           {words.cardThen(ask)}
         </>
       ) : (

@@ -80,7 +80,7 @@ export function Foot(props: Props) {
 function progress({ ask, answered }: Props): string {
   const all = ask.questions.length;
   if (ask.mode === "url" || ask.source === "confirm" || all < 2) return "";
-  return ask.allows_partial ? words.cardProgress(answered, all) : words.cardProgressAll(answered, all);
+  return words.cardProgress(answered, all, ask.allows_partial);
 }
 
 function labels(ask: Ask, notice: Notice | null): { skip: string; submit: string; tone: string; skipFirst: boolean } {

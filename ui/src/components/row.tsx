@@ -19,7 +19,7 @@ export function Row({ live, ask, current, seen }: { live: Live; ask: Ask; curren
   const isNew = !seen && ask.state === "open";
 
   const facts = [
-    words.source(ask.source) !== "" && ask.source !== "confirm" ? words.source(ask.source) : null,
+    words.sources[ask.source] !== "" && ask.source !== "confirm" ? words.sources[ask.source] : null,
     ask.mode === "url" ? words.inboxLink : null,
     ask.parked_until !== null ? words.inboxParked : null,
     ask.holder_connected || ask.state === "settled" ? null : words.inboxDisconnected,
@@ -43,7 +43,7 @@ export function Row({ live, ask, current, seen }: { live: Live; ask: Ask; curren
         <span class="chip">{words.holder(ask.origin.holder)}</span>{" "}
         {ask.source === "confirm" && (
           <>
-            <span class="chip danger">{words.source("confirm")}</span>{" "}
+            <span class="chip danger">{words.sources.confirm}</span>{" "}
           </>
         )}
         {[...facts, ""].join(" · ")}

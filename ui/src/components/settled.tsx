@@ -35,7 +35,7 @@ const ICONS: Record<End, IconName> = {
 export function Settled(props: Props) {
   const { ask, end, settlement } = props;
   const answered = settlement.outcome === "accept" && (end === "mine" || settlement.answers.length > 0);
-  const others = end === "other" || end === "other-skipped" || end === "reported";
+  const others = ["other", "other-skipped", "reported"].includes(end);
   return (
     <>
       <Note icon={ICONS[end]} {...sentence(props)} />
@@ -62,37 +62,33 @@ export function Settled(props: Props) {
 
 function sentence({ live, ask, end, settlement, submission }: Props): { title: string; text: string } {
   const name = asker(ask);
+  const kind = ask.origin.holder;
   const now = live.now();
   const time = clock(Date.parse(settlement.at), now, true);
   const lost = submission?.is === "lost" ? submission.chose : null;
-  const notSent = lost === null ? "" : lost === "" ? words.endYourSkipNotSent : words.endYoursNotSent(lost);
+  const notSent = lost === null ? "" : words.endYoursNotSent(lost);
   const who = settlement.by === null ? words.endAnotherOperator : plain(settlement.by, 60);
   switch (end) {
     case "mine":
-      return words.endMine(time, words.endInInbox);
+      return words.endMine(kind, time, words.endInInbox);
     case "mine-skipped":
-      return words.endSkipped(settlement.reason === null || settlement.reason === "" ? null : plain(settlement.reason, 500));
-    case "other": {
-      const chose = inWords(ask, settlement.answers);
-      return { title: words.endOther(who), text: (chose === null ? words.endOtherAnswered(time) : words.endOtherChose(chose, time)) + notSent };
-    }
+      return words.endSkipped(kind, settlement.reason === null || settlement.reason === "" ? null : plain(settlement.reason, 500));
+    case "other":
     case "other-skipped":
-      return { title: words.endOther(who), text: words.endOtherSkipped(time) + notSent };
+      return { title: words.endOther(who), text: words.endOtherText(end !== "other", inWords(ask, settlement.answers), time) + notSent };
     case "reported": {
       const reported = words.endReported(name);
       return { title: reported.title, text: reported.text(settlement.outcome) + notSent };
     }
     case "expired": {
       const span = Date.parse(settlement.at) - Date.parse(ask.opened_at);
-      const did = ask.on_deadline === "decline" ? words.endDeclined : ask.on_deadline === "refuse" ? words.endRefused : words.endEnded;
-      return { title: words.endExpired(fine(span)), text: words.endExpiredText(did, clock(Date.parse(settlement.at), now, false)) };
+      return { title: words.endExpired(fine(span)), text: words.endExpiredText(ask.on_deadline, clock(Date.parse(settlement.at), now, false)) };
     }
     case "withdrawn":
-      return words.endWithdrawn(name, time);
     case "gone":
-      return words.endGone(name, time);
+      return words.endWithdrawn(name, end === "gone", time);
     case "recorded":
-      return words.endRecorded;
+      return words.endRecorded(kind);
     case "system":
       return words.endSystem(settlement.outcome, time);
   }

@@ -1,11 +1,12 @@
 // Starts a session with one of the agents of the configuration.
 import { useEffect, useState } from "preact/hooks";
-import { CallError } from "../api/client.ts";
+import { told } from "../api/client.ts";
 import type { Agent, Session } from "../api/types.ts";
-import { plain } from "../model/visible.ts";
 import type { Live } from "../state/live.ts";
 import { go } from "../state/router.ts";
 import * as words from "../words.ts";
+import { Failed } from "./failed.tsx";
+import { submits } from "./submits.ts";
 
 export function Start({ live, onDone }: { live: Live; onDone(): void }) {
   const [agents, setAgents] = useState<Agent[] | null>(null);
@@ -15,7 +16,7 @@ export function Start({ live, onDone }: { live: Live; onDone(): void }) {
   const [busy, setBusy] = useState(false);
   const [failed, setFailed] = useState<string | null>(null);
 
-  const fail = (error: unknown): void => setFailed(words.sessionsStartFailed(error instanceof CallError ? plain(error.message, 200) : ""));
+  const fail = (error: unknown): void => setFailed(words.sessionsStartFailed(told(error)));
   useEffect(() => {
     live.api.get<{ agents: Agent[] }>("/agents").then((list) => setAgents(list.agents), fail);
   }, [live]);
@@ -44,16 +45,13 @@ export function Start({ live, onDone }: { live: Live; onDone(): void }) {
   return (
     <form
       class="start"
-      onSubmit={(event) => {
-        event.preventDefault();
-        void start();
-      }}
+      onSubmit={submits(start)}
     >
       {agent === undefined ? (
         failed === null && <p class="hint">{agents === null ? words.settingsLoading : words.sessionsStartNone}</p>
       ) : (
         <>
-          <label for="sa">{words.sessionsStartAgent}</label>
+          <label for="sa">{words.sessionsAgent}</label>
           <select class="field" id="sa" value={agent.id} onChange={(event) => setId(event.currentTarget.value)}>
             {agents?.map((one) => (
               <option key={one.id}>{one.id}</option>
@@ -76,11 +74,7 @@ export function Start({ live, onDone }: { live: Live; onDone(): void }) {
           </button>
         </>
       )}
-      {failed !== null && (
-        <p class="hint bad" role="alert">
-          {failed}
-        </p>
-      )}
+      <Failed text={failed} />
     </form>
   );
 }

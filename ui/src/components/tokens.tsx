@@ -1,11 +1,13 @@
 // Access tokens: made, shown once, listed, revoked.
 import { useEffect, useRef, useState } from "preact/hooks";
-import { CallError } from "../api/client.ts";
+import { told } from "../api/client.ts";
 import type { Scope, Token } from "../api/types.ts";
 import { clock } from "../model/time.ts";
 import { plain } from "../model/visible.ts";
 import type { Live } from "../state/live.ts";
 import * as words from "../words.ts";
+import { Failed } from "./failed.tsx";
+import { submits } from "./submits.ts";
 import { Copy } from "./copy.tsx";
 import { Short } from "./text.tsx";
 
@@ -20,7 +22,7 @@ export function Tokens({ live }: { live: Live }) {
   const name = useRef<HTMLInputElement>(null);
   const owner = useRef<HTMLInputElement>(null);
 
-  const fail = (error: unknown): void => setFailed(words.settingsFailed(error instanceof CallError ? plain(error.message, 200) : ""));
+  const fail = (error: unknown): void => setFailed(words.settingsFailed(told(error)));
   const load = async (): Promise<void> => setTokens((await live.api.get<{ tokens: Token[] }>("/tokens")).tokens);
   useEffect(() => void load().catch(fail), [live]);
 
@@ -55,10 +57,7 @@ export function Tokens({ live }: { live: Live }) {
     <>
       <form
         class="make"
-        onSubmit={(event) => {
-          event.preventDefault();
-          void create();
-        }}
+        onSubmit={submits(create)}
       >
         <h2>{words.accessCreate}</h2>
         <label for="ts">{words.accessScope}</label>
@@ -89,11 +88,7 @@ export function Tokens({ live }: { live: Live }) {
           </div>
         )}
       </div>
-      {failed !== null && (
-        <p class="hint bad" role="alert">
-          {failed}
-        </p>
-      )}
+      <Failed text={failed} />
       {tokens === null && failed === null && <p class="hint">{words.settingsLoading}</p>}
       {tokens !== null && (
         <div class="scroll" tabIndex={0} role="region" aria-label={words.accessList}>

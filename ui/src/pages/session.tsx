@@ -3,6 +3,7 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/ho
 import type { Session } from "../api/types.ts";
 import { Card } from "../components/card.tsx";
 import { Composer } from "../components/composer.tsx";
+import { Failed } from "../components/failed.tsx";
 import { Short } from "../components/text.tsx";
 import { Turn } from "../components/turn.tsx";
 import { signOf } from "../model/sessions.ts";
@@ -54,11 +55,7 @@ export function SessionDesk({ live, sessionId }: { live: Live; sessionId: string
       <Top live={live} session={session} heading={heading} />
       <div class="log">
         {loaded === null && (messages ?? []).length === 0 && <p class="hint">{words.sessionsLoading}</p>}
-        {loaded === false && (
-          <p class="hint bad" role="alert">
-            {words.sessionsLoadFailed}
-          </p>
-        )}
+        <Failed text={loaded === false ? words.sessionsLoadFailed : null} />
         {all.length > shown && (
           <button class="btn plain" type="button" onClick={() => setShown(shown + SHOWN)}>
             {words.sessionsEarlier(all.length - shown)}

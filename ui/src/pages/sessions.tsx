@@ -91,7 +91,7 @@ function Row({ live, session, current }: { live: Live; session: Of; current: boo
 }
 
 function line(session: Of, sign: SessionSign): string {
-  if (session.state !== "ended" && !session.holder_connected) return words.sessionsDisconnected;
+  if (session.state !== "ended" && !session.holder_connected) return words.inboxDisconnected;
   if (sign === "waiting") return words.sessionsAsksOpen(Math.max(1, session.waiting));
   if (sign === "failed") return words.sessionsStopped((session.stop_reason ?? "").replaceAll("_", " "));
   if (sign !== "finished") return words.sessionsSigns[sign];

@@ -1,7 +1,8 @@
 // Settings: runtime flags, and access tokens.
 import { useEffect, useState } from "preact/hooks";
-import { CallError } from "../api/client.ts";
+import { told } from "../api/client.ts";
 import type { Flag } from "../api/types.ts";
+import { Failed } from "../components/failed.tsx";
 import { Short } from "../components/text.tsx";
 import { clock } from "../model/time.ts";
 import { plain } from "../model/visible.ts";
@@ -45,7 +46,7 @@ function Flags({ live }: { live: Live }) {
     const list = await live.api.get<{ flags: Flag[] }>("/flags");
     setFlags(list.flags);
   }
-  const fail = (error: unknown): void => setFailed(words.settingsFailed(error instanceof CallError ? plain(error.message, 200) : ""));
+  const fail = (error: unknown): void => setFailed(words.settingsFailed(told(error)));
   useEffect(() => void load().catch(fail), [live]);
 
   async function set(flag: Flag, value: boolean | null): Promise<void> {
@@ -63,11 +64,7 @@ function Flags({ live }: { live: Live }) {
 
   return (
     <>
-      {failed !== null && (
-        <p class="hint bad" role="alert">
-          {failed}
-        </p>
-      )}
+      <Failed text={failed} />
       {flags === null && failed === null && <p class="hint">{words.settingsLoading}</p>}
       {flags?.map((flag, index) => {
         const known = words.settingsKnown[flag.name];

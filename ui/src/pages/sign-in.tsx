@@ -5,6 +5,7 @@ import { Icon } from "../components/icon.tsx";
 import { linkSecret, signIn } from "../state/access.ts";
 import { useCell } from "../state/cell.ts";
 import { plain } from "../model/visible.ts";
+import { submits } from "../components/submits.ts";
 import * as words from "../words.ts";
 
 const NAME = "handraise.name";
@@ -54,10 +55,7 @@ export function SignIn({ because }: { because: string | null }) {
           </div>
         )}
         <form
-          onSubmit={(event) => {
-            event.preventDefault();
-            void enter();
-          }}
+          onSubmit={submits(enter)}
         >
           {fromLink === null && (
             <>

@@ -1,8 +1,7 @@
 // What became of the submissions of this page, by ask. Nothing is settled here: the holder's verdict is what is shown.
-import { CallError } from "../api/client.ts";
+import { CallError, told } from "../api/client.ts";
 import type { Answer, Ask } from "../api/types.ts";
 import type { Submission } from "../model/phase.ts";
-import { plain } from "../model/visible.ts";
 import * as words from "../words.ts";
 import { Cell } from "./cell.ts";
 import type { Live } from "./live.ts";
@@ -79,7 +78,7 @@ export async function submitTogether(live: Live, answers: ReadonlyMap<Ask, Answe
       if (error instanceof CallError && error.status === 504) note(ask.id, { is: "unknown", rejected: false });
       else known.delete(ask.id);
     }
-    return words.togetherFailed(error instanceof CallError ? plain(error.message, 200) : "");
+    return words.togetherFailed(told(error));
   } finally {
     submissions.set(submissions.get() + 1);
     live.changed();

@@ -25,16 +25,20 @@ pub(crate) fn name(text: &str) -> String {
     brief(text, 80)
 }
 
-/// Who asks: the token that proved it first, then what it calls itself (S26).
-pub(crate) fn who(origin: &Origin) -> String {
-    let kind = match origin.holder {
+/// What holds an ask, in a word.
+pub(crate) fn holder(kind: HolderKind) -> &'static str {
+    match kind {
         HolderKind::Agent => "agent",
         HolderKind::Gateway => "gateway",
         HolderKind::Ask => "script",
         HolderKind::Tool => "tool",
         HolderKind::Hook => "hook",
-    };
-    let mut who = format!("{kind} with token {}", name(&origin.holder_token));
+    }
+}
+
+/// Who asks: the token that proved it first, then what it calls itself (S26).
+pub(crate) fn who(origin: &Origin) -> String {
+    let mut who = format!("{} with token {}", holder(origin.holder), name(&origin.holder_token));
     if let Some(client) = &origin.client {
         let version = client.version.as_deref().map(|version| format!(" {}", name(version)));
         who.push_str(&[", calls itself “", &name(&client.name), &version.unwrap_or_default(), "”"].concat());

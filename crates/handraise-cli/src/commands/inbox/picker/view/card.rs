@@ -69,13 +69,14 @@ fn card_head(card: &Card, now: &ZonedDateTime, columns: usize) -> Vec<Line> {
             lines.extend(wrap(Style::Bold, "", &format!("{title}{how}"), columns));
         }
         (None, Sending::Waiting) => {
-            lines.push(Line::new(
-                Style::Bold,
-                "Sent. Waiting for the agent to take it…  Nothing is settled yet.",
-            ));
+            let holder = words::holder(ask.origin.holder);
+            let sent = format!("Sent. Waiting for the {holder} to take it…  Nothing is settled yet.");
+            lines.push(Line::new(Style::Bold, &sent));
         }
         (None, Sending::Unknown) => {
-            lines.push(Line::new(Style::Warn, "Sent. The agent’s side has not said yet whether it took it."));
+            let holder = words::holder(ask.origin.holder);
+            let sent = format!("Sent. The {holder}’s side has not said yet whether it took it.");
+            lines.push(Line::new(Style::Warn, &sent));
         }
         (None, Sending::No) => {
             let soon = words::seconds_left(ask, now.timestamp()).is_some_and(|seconds| seconds <= 300);
