@@ -3,24 +3,21 @@
 //! Proof and token go over **one** connection: whoever proved that it knows the token gets it, nobody who took the
 //! port over in between. Redirects are an error like every other status.
 
-use std::{io, net::SocketAddr, sync::Arc, time::Duration};
+mod error;
+mod proof;
+
+use std::{io, net::SocketAddr, sync::Arc};
 
 use futures_util::{SinkExt, StreamExt};
 use handraise_api::frame::{Hello, MAX_FRAME_BYTES, PROTOCOL, Welcome, action};
-use handraise_transport::ids;
-use hmac::{Hmac, KeyInit, Mac};
-use http_body_util::{BodyExt, Empty, Limited};
+use http_body_util::Empty;
 use hyper::{
-    Method, Request, Response, StatusCode,
-    body::{Bytes, Incoming as Body},
-    client::conn::http1::SendRequest,
+    Method, Request, StatusCode,
+    body::Bytes,
     header::{self, HeaderValue},
     upgrade::Upgraded,
 };
 use hyper_util::rt::TokioIo;
-use serde::Deserialize;
-use sha2::{Digest, Sha256};
-use subtle::ConstantTimeEq;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_tungstenite::{
     WebSocketStream,
@@ -31,6 +28,8 @@ use tokio_tungstenite::{
     },
 };
 
+pub use self::error::ConnectError;
+use self::proof::prove;
 use crate::{
     HolderSettings, InboxAddress, Token,
     wire::{self, Incoming, shorten},
@@ -39,78 +38,8 @@ use crate::{
 /// An open stream to the inbox.
 pub(crate) type Socket = WebSocketStream<TokioIo<Upgraded>>;
 
-/// Most bytes of the proof's body.
-const PROOF_BYTES: usize = 4096;
 /// Most bytes of the names in a welcome.
 const NAME_BYTES: usize = 256;
-
-/// Why the inbox could not be reached. Every message says what to do.
-#[derive(Debug, thiserror::Error)]
-pub enum ConnectError {
-    /// Nobody listens there, or the network fails.
-    #[error("cannot reach the inbox at {inbox}: {source}; is `handraise up` running there?")]
-    Unreachable {
-        /// Where it should be.
-        inbox: InboxAddress,
-        /// What the system says.
-        source: io::Error,
-    },
-    /// Whoever listens does not answer in time.
-    #[error("the inbox at {inbox} did not answer within {} s; is something else listening there?", after.as_secs())]
-    Silent {
-        /// Where it should be.
-        inbox: InboxAddress,
-        /// How long it was waited for.
-        after: Duration,
-    },
-    /// Whoever listens does not know our token, so it did not get it (S43).
-    #[error(
-        "what listens at {inbox} does not prove that it is the inbox of this holder token, so it was not sent; use the token of the inbox that runs there, dial that inbox itself and not a relay, or free the port"
-    )]
-    NotProven {
-        /// Where it should be.
-        inbox: InboxAddress,
-    },
-    /// The inbox does not take the token.
-    #[error(
-        "the inbox at {inbox} does not take this token ({status}); make one with `handraise token create --scope holder`"
-    )]
-    Unauthorized {
-        /// Where it is.
-        inbox: InboxAddress,
-        /// 401 or 403.
-        status: u16,
-    },
-    /// The inbox answers, but not with a holder stream.
-    #[error(
-        "the inbox at {inbox} answered {status} instead of opening the holder stream; is it handraise, and the same version as this?"
-    )]
-    Status {
-        /// Where it is.
-        inbox: InboxAddress,
-        /// The HTTP status.
-        status: u16,
-    },
-    /// The certificates of the system are missing, or the name is none.
-    #[error("cannot speak TLS with {inbox}: {reason}")]
-    Tls {
-        /// Where it is.
-        inbox: InboxAddress,
-        /// What is wrong.
-        reason: String,
-    },
-    /// The inbox turned the greeting down, or answered with something else.
-    #[error("the inbox at {inbox} turned this holder down: {reason}")]
-    Rejected {
-        /// Where it is.
-        inbox: InboxAddress,
-        /// What it said.
-        reason: String,
-    },
-    /// This machine has no randomness.
-    #[error(transparent)]
-    Random(#[from] ids::RandomError),
-}
 
 /// Who this holder was on its last connection.
 #[derive(Debug, Clone, Default)]
@@ -339,48 +268,6 @@ async fn tcp(
     Err(last)
 }
 
-#[derive(Deserialize)]
-struct Proof {
-    proof: String,
-}
-
-/// Lets the inbox prove that it knows the token, without telling it (S43).
-async fn prove(
-    sender: &mut SendRequest<Empty<Bytes>>,
-    inbox: &InboxAddress,
-    authority: &str,
-    token: &Token,
-) -> Result<(), ConnectError> {
-    let not_proven = || ConnectError::NotProven { inbox: inbox.clone() };
-    let nonce = ids::secret()?;
-    let key = Sha256::digest(token.as_str().as_bytes());
-    let name: String = hex(&key).chars().take(8).collect();
-    let request = Request::builder()
-        .method(Method::GET)
-        .uri(format!("/api/v1/holder/proof?key={name}&nonce={nonce}"))
-        .header(header::HOST, authority)
-        .body(Empty::new())
-        .map_err(|_| not_proven())?;
-    let response = sender.send_request(request).await.map_err(|error| ConnectError::Unreachable {
-        inbox: inbox.clone(),
-        source: io::Error::other(error),
-    })?;
-    let proof = read_proof(response).await.ok_or_else(not_proven)?;
-    let mut mac = Hmac::<Sha256>::new_from_slice(&key).map_err(|_| not_proven())?;
-    mac.update(nonce.as_bytes());
-    mac.update(authority.as_bytes());
-    let expected = hex(&mac.finalize().into_bytes());
-    if bool::from(expected.as_bytes().ct_eq(proof.as_bytes())) { Ok(()) } else { Err(not_proven()) }
-}
-
-async fn read_proof(response: Response<Body>) -> Option<String> {
-    if response.status() != StatusCode::OK {
-        return None;
-    }
-    let body = Limited::new(response.into_body(), PROOF_BYTES).collect().await.ok()?.to_bytes();
-    serde_json::from_slice::<Proof>(&body).ok().map(|proof| proof.proof)
-}
-
 fn upgrade_request(authority: &str, key: &str, token: &Token) -> Option<Request<Empty<Bytes>>> {
     let mut bearer = HeaderValue::try_from(format!("Bearer {}", token.as_str())).ok()?;
     bearer.set_sensitive(true);
@@ -395,15 +282,6 @@ fn upgrade_request(authority: &str, key: &str, token: &Token) -> Option<Request<
         .header(header::AUTHORIZATION, bearer)
         .body(Empty::new())
         .ok()
-}
-
-/// Lower-case hexadecimal digits.
-fn hex(bytes: &[u8]) -> String {
-    bytes
-        .iter()
-        .flat_map(|byte| [byte >> 4, byte & 0xf])
-        .filter_map(|n| char::from_digit(n.into(), 16))
-        .collect()
 }
 
 #[cfg(test)]

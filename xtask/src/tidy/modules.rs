@@ -76,19 +76,24 @@ fn check_test_modules(files: &[SourceFile]) -> Vec<String> {
             continue;
         };
         let parts: Vec<&str> = below.split('/').collect();
-        let (parent, module) = match parts.as_slice() {
+        // A folder's module stands in it or beside it.
+        let (parents, module) = match parts.as_slice() {
             ["main.rs"] | [] => continue,
-            [name] => ("main.rs".to_owned(), name.trim_end_matches(".rs")),
-            [folder, "mod.rs"] => ("main.rs".to_owned(), *folder),
-            [folder, .., name] => (format!("{folder}/mod.rs"), name.trim_end_matches(".rs")),
+            [name] | [name, "mod.rs"] => (vec!["main.rs".to_owned()], name),
+            [folders @ .., name] => {
+                let folder = folders.join("/");
+                (vec![format!("{folder}/mod.rs"), format!("{folder}.rs")], name)
+            }
         };
-        let parent = format!("{crate_folder}/tests/it/{parent}");
-        let declares = files.iter().find(|other| other.path == parent).is_some_and(|other| {
-            other
-                .text
-                .lines()
-                .any(|line| line.trim_start_matches("pub(crate) ").trim() == format!("mod {module};"))
-        });
+        let declaration = format!("mod {};", module.trim_end_matches(".rs"));
+        let declares = |line: &str| {
+            line.trim_start_matches("pub(crate) ").trim_start_matches("pub(super) ").trim() == declaration
+        };
+        let parents: Vec<String> =
+            parents.into_iter().map(|parent| format!("{crate_folder}/tests/it/{parent}")).collect();
+        let there = files.iter().find(|other| parents.contains(&other.path));
+        let parent = there.map_or(parents[0].as_str(), |there| there.path.as_str());
+        let declares = there.is_some_and(|there| there.text.lines().any(declares));
         if !declares {
             complaints.push(format!("{} is forgotten: {parent} does not name it", file.path));
         }
@@ -133,7 +138,9 @@ mod tests {
     fn no_test_module_is_forgotten() {
         let files = [
             file("crates/a/tests/it/main.rs", "//! A.\nmod one;\nmod deep;\n"),
-            file("crates/a/tests/it/one.rs", "//! One.\n"),
+            file("crates/a/tests/it/one.rs", "//! One.\npub(super) mod inner;\n"),
+            file("crates/a/tests/it/one/inner.rs", "//! Inner.\n"),
+            file("crates/a/tests/it/one/lost.rs", "//! Lost.\n"),
             file("crates/a/tests/it/two.rs", "//! Two.\n"),
             file("crates/a/tests/it/deep/mod.rs", "//! Deep.\nmod three;\n"),
             file("crates/a/tests/it/deep/three.rs", "//! Three.\n"),
@@ -142,6 +149,7 @@ mod tests {
         assert_eq!(
             check(&files),
             [
+                "crates/a/tests/it/one/lost.rs is forgotten: crates/a/tests/it/one.rs does not name it",
                 "crates/a/tests/it/two.rs is forgotten: crates/a/tests/it/main.rs does not name it",
                 "crates/a/tests/other.rs is a test binary of its own; make it a module of tests/it"
             ]

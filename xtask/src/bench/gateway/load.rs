@@ -4,6 +4,7 @@ use std::{
     fmt::Write as _,
     io::Write as _,
     process::{Child, ChildStdin, ChildStdout, Command, Stdio},
+    time::Duration,
 };
 
 use anyhow::{Context as _, bail};
@@ -25,6 +26,28 @@ pub(super) enum Work {
     Echo(usize),
     /// A small call with a large result.
     Big,
+}
+
+impl Work {
+    /// The `params` of such a call, and the least bytes of its answer.
+    pub(super) fn call(self) -> (String, usize) {
+        match self {
+            Self::Echo(bytes) => {
+                let text: String =
+                    "The quick brown fox, 0123456789 jumps. ".chars().cycle().take(bytes).collect();
+                (format!("{{\"name\":\"echo\",\"arguments\":{{\"text\":\"{text}\"}}}}"), bytes)
+            }
+            Self::Big => ("{\"name\":\"big\",\"arguments\":{}}".to_owned(), BIG),
+        }
+    }
+}
+
+/// What so many calls since `start` came to: the median latency in nanoseconds, and calls a second.
+pub(super) fn outcome(latencies: &Samples, done: u32, start: u64) -> (u64, f64) {
+    let seconds = Duration::from_nanos(clock::since(start)).as_secs_f64();
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "nanoseconds of one call")]
+    let median = (latencies.quantile(0.5) * 1000.0) as u64;
+    (median, f64::from(done) / seconds)
 }
 
 /// A connection.
@@ -86,14 +109,7 @@ impl Client {
 
     /// Keeps so many calls open for so long; the median latency in nanoseconds, and calls per second.
     pub(super) fn run(&mut self, work: Work, at_a_time: usize, nanos: u64) -> anyhow::Result<(u64, f64)> {
-        let (call, answer_bytes) = match work {
-            Work::Echo(bytes) => {
-                let text =
-                    "The quick brown fox, 0123456789 jumps. ".chars().cycle().take(bytes).collect::<String>();
-                (format!("{{\"name\":\"echo\",\"arguments\":{{\"text\":\"{text}\"}}}}"), bytes)
-            }
-            Work::Big => ("{\"name\":\"big\",\"arguments\":{}}".to_owned(), BIG),
-        };
+        let (call, answer_bytes) = work.call();
         let mut latencies = Samples::default();
         let first = self.next_id;
         let mut starts = Vec::with_capacity(1 << 16);
@@ -139,14 +155,7 @@ impl Client {
                 open += answered;
             }
         }
-        let seconds = std::time::Duration::from_nanos(clock::since(start)).as_secs_f64();
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "nanoseconds of one call"
-        )]
-        let median = (latencies.quantile(0.5) * 1000.0) as u64;
-        Ok((median, f64::from(done) / seconds))
+        Ok(outcome(&latencies, done, start))
     }
 
     /// Sends what is to be sent, and reads until answers have come; `take` gets each with its length, and says whether

@@ -8,6 +8,7 @@
 //! one that looks for a few bytes and copies would be a quarter larger at 10 KB, and say less. Texts of 100 bytes and 10 KB
 //! go both ways; of a megabyte only the result is.
 
+mod cells;
 mod http;
 mod load;
 mod memory;
@@ -23,6 +24,7 @@ use std::{
 use anyhow::Context as _;
 
 use self::{
+    cells::Cells,
     load::{Client, Work},
     memory::Memory,
 };
@@ -108,9 +110,7 @@ const SYSTEMS: [&str; 3] = ["direct", "copy", "gateway"];
 #[derive(Default)]
 struct Measured {
     starts: Samples,
-    /// Per cell: medians of latency in nanoseconds, and calls per second.
-    latency: [Samples; CELLS.len()],
-    rate: [Vec<f64>; CELLS.len()],
+    cells: Cells<{ CELLS.len() }>,
     memory: Memory,
 }
 
@@ -183,9 +183,7 @@ fn measure(system: usize, binary: &Path, cell_ms: u64, measured: &mut Measured) 
     let (mut client, _) = Client::start(command(system, binary)?)?;
     for (cell, (name, work, at_a_time)) in CELLS.into_iter().enumerate() {
         let outcome = client.run(work, at_a_time, cell_ms * 1_000_000);
-        let (latency, rate) = outcome.with_context(|| format!("{} at {name}", SYSTEMS[system]))?;
-        measured.latency[cell].push(latency);
-        measured.rate[cell].push(rate);
+        measured.cells.push(cell, outcome.with_context(|| format!("{} at {name}", SYSTEMS[system]))?);
         if name == "100 B" {
             // Before anything large went through.
             measured.memory = measured.memory.or(Memory::of(client.id(), "server"));
@@ -200,20 +198,7 @@ fn print(all: &[Measured; 3]) {
         say(&format!("{name:<12} {:>24} {:>24} {:>24}", cells[0], cells[1], cells[2]));
     };
     for (cell, (name, _, at_a_time)) in CELLS.into_iter().enumerate() {
-        let (latency, rate) = (
-            all.each_ref().map(|measured| measured.latency[cell].quantile(0.5)),
-            all.each_ref().map(|measured| median(&measured.rate[cell])),
-        );
-        row(
-            name,
-            [0, 1, 2].map(|system| {
-                if at_a_time == 1 {
-                    format!("{:.1} µs ({:.2}x)", latency[system], latency[system] / latency[0])
-                } else {
-                    format!("{:.0}/s ({:.0} %)", rate[system], 100.0 * rate[system] / rate[0])
-                }
-            }),
-        );
+        row(name, Cells::compared(all.each_ref().map(|measured| &measured.cells), cell, at_a_time));
     }
     row("start", all.each_ref().map(|measured| format!("{:.1} ms", measured.starts.quantile(0.5) / 1000.0)));
     let memory = all[2].memory;
@@ -221,12 +206,6 @@ fn print(all: &[Measured; 3]) {
         "gateway and supervisor: {} KB resident in sum, {} KB of them written; the larger of the two holds {} KB that nobody else maps",
         memory.resident, memory.written, memory.private
     ));
-}
-
-fn median(rates: &[f64]) -> f64 {
-    let mut rates = rates.to_vec();
-    rates.sort_unstable_by(f64::total_cmp);
-    rates.get(rates.len() / 2).copied().unwrap_or_default()
 }
 
 /// Starts a command and copies bytes both ways: what one more process costs that looks at nothing.

@@ -2,7 +2,11 @@
 
 use serde_json::json;
 
-use super::asking::{SECOND, UNHURRIED, accept, ask, modern_ask, refusal, respond, retry, session, tap};
+use super::asking::{
+    SECOND, UNHURRIED, accept, ask,
+    modern::{modern_ask, retry},
+    refusal, respond, session, tap,
+};
 use crate::support::{Gateway, Home, Setup, alive, binary, kill, tree, wait_for};
 
 #[test]

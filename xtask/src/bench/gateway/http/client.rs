@@ -9,7 +9,7 @@ use hyper::{Request, Response, body::Incoming, client::conn::http1};
 use hyper_util::rt::TokioIo;
 use tokio::{net::TcpStream, runtime::Runtime, time::timeout};
 
-use super::super::{load::Work, server::BIG};
+use super::super::load::{Work, outcome};
 use crate::{bench::samples::Samples, clock};
 
 /// How long an answer may take.
@@ -117,14 +117,7 @@ impl Client {
             self.connections.push(connection);
             self.next_id = self.next_id.max(last + 1);
         }
-        let seconds = Duration::from_nanos(clock::since(start)).as_secs_f64();
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "nanoseconds of one call"
-        )]
-        let median = (latencies.quantile(0.5) * 1000.0) as u64;
-        Ok((median, f64::from(done) / seconds))
+        Ok(outcome(&latencies, done, start))
     }
 }
 
@@ -136,14 +129,7 @@ async fn call(
     ids: impl Iterator<Item = u64>,
     end: u64,
 ) -> anyhow::Result<(Sender, u64, Vec<u64>)> {
-    let (params, least) = match work {
-        Work::Echo(bytes) => {
-            let text: String =
-                "The quick brown fox, 0123456789 jumps. ".chars().cycle().take(bytes).collect();
-            (format!("{{\"name\":\"echo\",\"arguments\":{{\"text\":\"{text}\"}}}}"), bytes)
-        }
-        Work::Big => ("{\"name\":\"big\",\"arguments\":{}}".to_owned(), BIG),
-    };
+    let (params, least) = work.call();
     let mut took = Vec::with_capacity(1 << 14);
     let mut last = 0;
     for id in ids {

@@ -16,8 +16,8 @@ use std::{
 use anyhow::{Context as _, bail};
 
 use self::client::Client;
-use super::{Arguments, load::Work, median, memory::Memory, part_command};
-use crate::{bench::samples::Samples, project::say};
+use super::{Arguments, cells::Cells, load::Work, memory::Memory, part_command};
+use crate::project::say;
 
 pub(super) use parts::{relay, serve};
 
@@ -35,11 +35,7 @@ const SYSTEMS: [&str; 3] = ["direct", "relay", "gateway"];
 const SESSION_KB: &str = "≤ 40 KB";
 
 /// What one system did, over all repetitions.
-#[derive(Default)]
-struct Measured {
-    latency: [Samples; CELLS.len()],
-    rate: [Vec<f64>; CELLS.len()],
-}
+type Measured = Cells<{ CELLS.len() }>;
 
 /// Measures and prints.
 pub(super) fn run(binary: &std::path::Path, arguments: &Arguments) -> anyhow::Result<()> {
@@ -120,9 +116,7 @@ async fn measure(
     let mut client = Client::open(&started.address).await?;
     for (cell, (name, work, at_a_time, _)) in CELLS.into_iter().enumerate() {
         let outcome = client.run(work, at_a_time, cell_ms * 1_000_000).await;
-        let (latency, rate) = outcome.with_context(|| format!("{} at {name}", SYSTEMS[system]))?;
-        measured.latency[cell].push(latency);
-        measured.rate[cell].push(rate);
+        measured.push(cell, outcome.with_context(|| format!("{} at {name}", SYSTEMS[system]))?);
     }
     Ok(())
 }
@@ -130,15 +124,7 @@ async fn measure(
 fn print(all: &[Measured; 3]) {
     say(&format!("{:<12} {:>22} {:>22} {:>22} {:>10}", "", SYSTEMS[0], SYSTEMS[1], SYSTEMS[2], "target"));
     for (cell, (name, _, at_a_time, target)) in CELLS.into_iter().enumerate() {
-        let latency = all.each_ref().map(|measured| measured.latency[cell].quantile(0.5));
-        let rate = all.each_ref().map(|measured| median(&measured.rate[cell]));
-        let [direct, relay, gateway] = [0, 1, 2].map(|system| {
-            if at_a_time == 1 {
-                format!("{:.1} µs ({:.2}x)", latency[system], latency[system] / latency[0])
-            } else {
-                format!("{:.0}/s ({:.0} %)", rate[system], 100.0 * rate[system] / rate[0])
-            }
-        });
+        let [direct, relay, gateway] = Cells::compared(all.each_ref(), cell, at_a_time);
         say(&format!("{name:<12} {direct:>22} {relay:>22} {gateway:>22} {target:>10}"));
     }
 }
