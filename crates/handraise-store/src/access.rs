@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use handraise_api::access::{Scope, Token};
 use jiff::Timestamp;
 
-use crate::{Now, Store, StoreError, error::Failure, on, rows};
+use crate::{Now, Store, StoreError, error::Failure, on, rows, statement::Statement};
 
 /// A token to be kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -93,8 +93,7 @@ impl Store {
     pub async fn add_token(&self, new: &NewToken) -> Result<(), StoreError> {
         let token = &new.token;
         on!(self, db => {
-            let mut tx = db.begin().await?;
-            sqlx::query(INSERT)
+            let adding = Statement::new(&[INSERT])
                 .bind(&token.id)
                 .bind(&new.hash)
                 .bind(&token.name)
@@ -103,10 +102,8 @@ impl Store {
                 .bind(&new.parent)
                 .bind(token.page_session)
                 .bind(token.created_at.as_millisecond())
-                .bind(token.expires_at.map(Timestamp::as_millisecond))
-                .execute(&mut *tx)
-                .await?;
-            tx.commit().await?;
+                .bind(token.expires_at.map(Timestamp::as_millisecond));
+            db.write(adding).await?;
             Ok(())
         })
     }
@@ -117,10 +114,7 @@ impl Store {
     /// When the database fails.
     pub async fn delete_token(&self, id: &str) -> Result<bool, StoreError> {
         on!(self, db => {
-            let mut tx = db.begin().await?;
-            let deleted = sqlx::query(DELETE).bind(id).execute(&mut *tx).await?;
-            tx.commit().await?;
-            Ok(deleted.rows_affected() > 0)
+            Ok(db.write(Statement::new(&[DELETE]).bind(id)).await?.changed(0) > 0)
         })
     }
 
@@ -130,9 +124,7 @@ impl Store {
     /// When the database fails.
     pub async fn forget_expired_tokens(&self, now: Now) -> Result<(), StoreError> {
         on!(self, db => {
-            let mut tx = db.begin().await?;
-            sqlx::query(EXPIRED).bind(now.wall_millis()).execute(&mut *tx).await?;
-            tx.commit().await?;
+            db.write(Statement::new(&[EXPIRED]).bind(now.wall_millis())).await?;
             Ok(())
         })
     }
@@ -154,16 +146,11 @@ impl Store {
     /// When the database fails.
     pub async fn set_flag(&self, name: &str, value: Option<bool>) -> Result<(), StoreError> {
         on!(self, db => {
-            let mut tx = db.begin().await?;
-            match value {
-                Some(value) => {
-                    sqlx::query(SET_FLAG).bind(name).bind(value).execute(&mut *tx).await?;
-                }
-                None => {
-                    sqlx::query(CLEAR_FLAG).bind(name).execute(&mut *tx).await?;
-                }
-            }
-            tx.commit().await?;
+            let setting = match value {
+                Some(value) => Statement::new(&[SET_FLAG]).bind(name).bind(value),
+                None => Statement::new(&[CLEAR_FLAG]).bind(name),
+            };
+            db.write(setting).await?;
             Ok(())
         })
     }

@@ -12,12 +12,12 @@ use crate::{
     Now, Store, StoreError,
     error::Failure,
     holdings::{self, Bounds, Full},
-    lists::by_id,
+    lists::{by_id, by_id_in},
     on,
     rows::{self, OwnedAsk},
     sessions::{self, Claim},
     settle::{self, Ending},
-    sqlite::transaction,
+    statement::{Sql, Statement},
 };
 
 /// An ask as its holder announced it, and who that holder is.
@@ -75,15 +75,15 @@ macro_rules! insert {
     ON CONFLICT (id) DO NOTHING"
     };
 }
-const INSERT: &str = insert!();
+const INSERT: Sql = &[insert!()];
 /// The same, with its entry in the transcript of its session: `$23` bytes, `$24`.
-const INSERT_IN_SESSION: &str = transaction!(
+const INSERT_IN_SESSION: Sql = &[
     insert!(),
     "UPDATE sessions SET last_seq = last_seq + 1, bytes = bytes + $23, updated_at = $7 \
      WHERE id = $5 AND changes() = 1 RETURNING last_seq, bytes",
     "INSERT INTO messages (session_id, seq, bytes, body) \
-     SELECT id, last_seq, $23, $24 FROM sessions WHERE id = $5 AND changes() = 1"
-);
+     SELECT id, last_seq, $23, $24 FROM sessions WHERE id = $5 AND changes() = 1",
+];
 
 const REFRESH: &str = "UPDATE asks SET deadline = $2, due = $3, parked_until = $4 WHERE id = $1";
 
@@ -202,19 +202,18 @@ macro_rules! hear_again {
         if known.instance != new.instance {
             Announced::NotOwner
         } else if known.state == "settled" {
-            Announced::Settled(Box::new(by_id!($tx, id).ok_or_else(vanished)?.ask))
+            Announced::Settled(Box::new(by_id_in!($tx, id).ok_or_else(vanished)?.ask))
         } else if known.digest != new.digest {
             let _ended: bool = settle::settle_in!($tx, id, &content_changed(now));
-            Announced::ContentChanged(Box::new(by_id!($tx, id).ok_or_else(vanished)?.ask))
+            Announced::ContentChanged(Box::new(by_id_in!($tx, id).ok_or_else(vanished)?.ask))
         } else if times.differ(&known) {
-            sqlx::query(REFRESH)
+            let refreshing = Statement::new(&[REFRESH])
                 .bind(id)
                 .bind(times.deadline)
                 .bind(times.due)
-                .bind(times.parked_until)
-                .execute(&mut *$tx)
-                .await?;
-            Announced::Known(by_id!($tx, id).map(|known| Box::new(known.ask)))
+                .bind(times.parked_until);
+            $tx.run(refreshing).await?;
+            Announced::Known(by_id_in!($tx, id).map(|known| Box::new(known.ask)))
         } else {
             Announced::Known(None)
         }
@@ -243,13 +242,13 @@ impl Store {
             });
             // Most often an ask is new and its session is there, and one call does it.
             let statements = if entry.is_some() { INSERT_IN_SESSION } else { INSERT };
-            let query = sqlx::query(statements);
+            let query = Statement::new(statements);
             let mut query = bind_insert!(query, now, new, &times, bytes, &content, &client, bounds);
             if let Some(entry) = &entry {
                 let body = rows::text("messages", entry)?;
                 query = query.bind(i64::try_from(body.len()).unwrap_or(i64::MAX)).bind(body);
             }
-            let outcome = db.write(query).await?;
+            let mut outcome = db.write(query).await?;
             if outcome.changed(0) == 1 {
                 let mut message = None;
                 if let Some(entry) = entry {
@@ -265,7 +264,8 @@ impl Store {
                 return Ok(Announced::Opened { ask: Box::new(opened(now, new, &times)?), message });
             }
             let mut tx = db.begin().await?;
-            let known: Option<Known> = sqlx::query_as(FIND).bind(&ask.id).fetch_optional(&mut *tx).await?;
+            let known: Option<Known> =
+                tx.run(Statement::new(&[FIND]).bind(&ask.id)).await?.row(0)?;
             if let Some(known) = known {
                 let again = hear_again!(tx, now, new, &times, known);
                 tx.commit().await?;
@@ -281,14 +281,13 @@ impl Store {
                     Claim::Full => return Ok(Announced::Full(Full::TokenSessions)),
                 }
             }
-            let query = sqlx::query(INSERT);
+            let query = Statement::new(INSERT);
             let query = bind_insert!(query, now, new, &times, bytes, &content, &client, bounds);
-            if query.execute(&mut *tx).await?.rows_affected() == 0 {
-                let counts: Option<holdings::Counts> = sqlx::query_as(holdings::COUNTS)
+            if tx.run(query).await?.changed(0) == 0 {
+                let counting = Statement::new(&[holdings::COUNTS])
                     .bind(new.instance)
-                    .bind(&ask.content.session_id)
-                    .fetch_optional(&mut *tx)
-                    .await?;
+                    .bind(&ask.content.session_id);
+                let counts: Option<holdings::Counts> = tx.run(counting).await?.row(0)?;
                 return match counts.and_then(|counts| counts.full(bounds, bytes)) {
                     Some(full) => Ok(Announced::Full(full)),
                     None => Err(Failure::row("instances", "the holder of a new ask is not there")),

@@ -2,7 +2,7 @@
 
 use handraise_api::audit::AuditEntry;
 
-use crate::{Now, Store, StoreError, error::Failure, on, rows};
+use crate::{Now, Store, StoreError, error::Failure, on, rows, statement::Statement};
 
 /// The schema's step. Of each token the last thousand are kept, so that who floods it buries nobody else's (S37).
 pub(crate) const STEP: &str = "
@@ -75,7 +75,7 @@ impl Store {
     /// When the database fails.
     pub async fn refused(&self, now: Now, refusal: &Refusal<'_>) -> Result<(), StoreError> {
         on!(self, db => {
-            let query = sqlx::query(INSERT)
+            let query = Statement::new(&[INSERT])
                 .bind(now.wall_millis())
                 .bind(refusal.what)
                 .bind(refusal.token)

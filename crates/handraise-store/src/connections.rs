@@ -2,7 +2,12 @@
 
 use handraise_api::words::HolderKind;
 
-use crate::{Now, Store, StoreError, holdings::Bounds, on, rows};
+use crate::{
+    Now, Store, StoreError,
+    holdings::Bounds,
+    on, rows,
+    statement::{Sql, Statement},
+};
 
 /// What a holder says of itself when it dials.
 #[derive(Debug, Clone, Copy)]
@@ -35,11 +40,15 @@ const INSERT: &str = "INSERT INTO instances (id, token, resume_hash, epoch, kind
     SELECT $1, $2, $3, 1, $4, $5, $6 \
     WHERE COALESCE((SELECT instances FROM holdings WHERE token = $2), 0) < $7";
 const FIND: &str = "SELECT id, token, resume_hash, epoch FROM instances WHERE id = $1";
-const RESUME: &str = "UPDATE instances SET epoch = epoch + 1, version = $2, host = $3, lost_at = NULL, \
-    boot_lost = NULL WHERE id = $1 RETURNING epoch";
-const LOSE: &str = "UPDATE instances SET lost_at = $3, boot_lost = $4 WHERE id = $1 AND epoch = $2";
-const NOTE: &str = "INSERT INTO instance_events (instance, at, kind) \
-    SELECT $1, $2, $3 WHERE (SELECT COUNT(*) FROM instance_events WHERE instance = $1) < $4";
+/// Notes that the instance came or went, if the statement before changed it.
+const NOTE: &str = "INSERT INTO instance_events (instance, at, kind) SELECT $1, $4, $5 \
+    WHERE changes() = 1 AND (SELECT COUNT(*) FROM instance_events WHERE instance = $1) < $6";
+const RESUME: Sql = &[
+    "UPDATE instances SET epoch = epoch + 1, version = $2, host = $3, lost_at = NULL, boot_lost = NULL \
+     WHERE id = $1 RETURNING epoch",
+    NOTE,
+];
+const LOSE: Sql = &["UPDATE instances SET lost_at = $4, boot_lost = $3 WHERE id = $1 AND epoch = $2", NOTE];
 
 /// Comings and goings kept per instance. A holder that flaps for ever must not fill the disk.
 const EVENTS_KEPT: i64 = 1_000;
@@ -61,19 +70,15 @@ impl Store {
         bounds: &Bounds,
     ) -> Result<bool, StoreError> {
         on!(self, db => {
-            let mut tx = db.begin().await?;
-            let added = sqlx::query(INSERT)
+            let adding = Statement::new(&[INSERT])
                 .bind(id)
                 .bind(hello.token)
                 .bind(resume_hash)
                 .bind(rows::kind_word(hello.kind))
                 .bind(hello.version)
                 .bind(hello.host)
-                .bind(i64::from(bounds.token_instances))
-                .execute(&mut *tx)
-                .await?;
-            tx.commit().await?;
-            Ok(added.rows_affected() == 1)
+                .bind(i64::from(bounds.token_instances));
+            Ok(db.write(adding).await?.changed(0) == 1)
         })
     }
 
@@ -104,24 +109,15 @@ impl Store {
         hello: Hello<'_>,
     ) -> Result<Option<u64>, StoreError> {
         on!(self, db => {
-            let mut tx = db.begin().await?;
-            let epoch: Option<i64> = sqlx::query_scalar(RESUME)
+            let resuming = Statement::new(RESUME)
                 .bind(id)
                 .bind(hello.version)
                 .bind(hello.host)
-                .fetch_optional(&mut *tx)
-                .await?;
-            if epoch.is_some() {
-                sqlx::query(NOTE)
-                    .bind(id)
-                    .bind(now.wall_millis())
-                    .bind("reconnected")
-                    .bind(EVENTS_KEPT)
-                    .execute(&mut *tx)
-                    .await?;
-            }
-            tx.commit().await?;
-            Ok(epoch.map(|epoch| u64::try_from(epoch).unwrap_or(0)))
+                .bind(now.wall_millis())
+                .bind("reconnected")
+                .bind(EVENTS_KEPT);
+            let epoch: Option<(i64,)> = db.write(resuming).await?.row(0)?;
+            Ok(epoch.map(|(epoch,)| u64::try_from(epoch).unwrap_or(0)))
         })
     }
 
@@ -131,24 +127,14 @@ impl Store {
     /// When the database fails.
     pub async fn lose_instance(&self, now: Now, id: &str, epoch: u64) -> Result<(), StoreError> {
         on!(self, db => {
-            let mut tx = db.begin().await?;
-            let lost = sqlx::query(LOSE)
+            let losing = Statement::new(LOSE)
                 .bind(id)
                 .bind(i64::try_from(epoch).unwrap_or(i64::MAX))
-                .bind(now.wall_millis())
                 .bind(now.boot_millis())
-                .execute(&mut *tx)
-                .await?;
-            if lost.rows_affected() == 1 {
-                sqlx::query(NOTE)
-                    .bind(id)
-                    .bind(now.wall_millis())
-                    .bind("disconnected")
-                    .bind(EVENTS_KEPT)
-                    .execute(&mut *tx)
-                    .await?;
-            }
-            tx.commit().await?;
+                .bind(now.wall_millis())
+                .bind("disconnected")
+                .bind(EVENTS_KEPT);
+            db.write(losing).await?;
             Ok(())
         })
     }

@@ -83,7 +83,12 @@ pub enum Fault {
 #[derive(Debug)]
 pub(crate) enum Failure {
     Driver(sqlx::Error),
-    Row { table: &'static str, what: String },
+    /// Of the connection that writes.
+    Written(rusqlite::Error),
+    Row {
+        table: &'static str,
+        what: String,
+    },
 }
 
 impl Failure {
@@ -95,5 +100,11 @@ impl Failure {
 impl From<sqlx::Error> for Failure {
     fn from(error: sqlx::Error) -> Self {
         Self::Driver(error)
+    }
+}
+
+impl From<rusqlite::Error> for Failure {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Written(error)
     }
 }

@@ -28,6 +28,7 @@ mod schema;
 mod sessions;
 mod settle;
 mod sqlite;
+mod statement;
 mod submissions;
 
 use std::path::Path;

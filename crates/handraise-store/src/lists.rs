@@ -67,6 +67,16 @@ macro_rules! by_id {
 }
 pub(crate) use by_id;
 
+/// One ask within a transaction.
+macro_rules! by_id_in {
+    ($tx:expr, $id:expr) => {{
+        let reading = $crate::statement::Statement::new(&[$crate::lists::BY_ID]).bind($id);
+        let row: Option<$crate::rows::AskRow> = $tx.run(reading).await?.row(0)?;
+        row.map($crate::rows::OwnedAsk::try_from).transpose()?
+    }};
+}
+pub(crate) use by_id_in;
+
 /// Reads whole asks as `a`, each with the submission `s` that won.
 macro_rules! select_asks {
     ($($rest:expr),+ $(,)?) => {

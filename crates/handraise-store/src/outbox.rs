@@ -9,7 +9,7 @@ use crate::{
     error::Failure,
     on,
     rows::{self, AskRow, OwnedAsk},
-    sqlite::transaction,
+    statement::{Sql, Statement},
 };
 
 /// Numbers are taken within the one writer, so that they are committed in their order.
@@ -104,7 +104,7 @@ const NEXT: &str = concat!(
      LEFT JOIN submissions s ON s.id = a.submission_id ORDER BY o.id"
 );
 const LAST: &str = last!();
-const DONE: &str = transaction!("DELETE FROM outbox WHERE id <= $1", last!());
+const DONE: Sql = &["DELETE FROM outbox WHERE id <= $1", last!()];
 
 rows::row! {
     NoticeHead { notice: i64, notice_kind: String, about: String, }
@@ -172,7 +172,7 @@ impl Store {
     /// When the database fails; then they are sent again.
     pub async fn sent(&self, last: i64) -> Result<i64, StoreError> {
         on!(self, db => {
-            let left: Option<(i64,)> = db.write(sqlx::query(DONE).bind(last)).await?.row(1)?;
+            let left: Option<(i64,)> = db.write(Statement::new(DONE).bind(last)).await?.row(1)?;
             Ok(left.map_or(0, |(left,)| left))
         })
     }

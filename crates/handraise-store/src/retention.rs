@@ -2,7 +2,10 @@
 
 use jiff::SignedDuration;
 
-use crate::{Now, Store, StoreError, audit, on};
+use crate::{
+    Now, Store, StoreError, audit, on,
+    statement::{Sql, Statement},
+};
 
 /// How long things are kept after they ended (inbox.md, "Rows": 90, 30 and 90 days).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,12 +37,14 @@ const AT_ONCE: i64 = 200;
 const META: &str = "SELECT value FROM meta WHERE key = $1";
 const SET_META: &str =
     "INSERT INTO meta (key, value) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET value = excluded.value";
+const REBASE: Sql = &[REBASE_DUE, REBASE_SEEN, REBASE_LOST];
 const REBASE_DUE: &str = "UPDATE asks SET due = CASE WHEN deadline IS NULL THEN due \
     WHEN deadline <= $2 THEN $1 ELSE $1 + (deadline - $2) END WHERE state <> 'settled'";
 const REBASE_SEEN: &str = "UPDATE seen SET boot_seen = 0 \
     WHERE ask IN (SELECT id FROM asks WHERE state <> 'settled')";
 const REBASE_LOST: &str =
     "UPDATE instances SET boot_lost = $1 - ($2 - lost_at) WHERE boot_lost IS NOT NULL AND lost_at <= $2";
+const TAKE_OVER: Sql = &[LOSE_ALL, END_UNCLAIMED];
 const LOSE_ALL: &str = "UPDATE instances SET lost_at = $1, boot_lost = $2 WHERE boot_lost IS NULL";
 /// Sessions that the inbox started and nobody claimed: their process ended with the run that started it.
 const END_UNCLAIMED: &str =
@@ -58,25 +63,18 @@ impl Store {
     pub(crate) async fn begin_run(&self, boot: &str, now: Now) -> Result<u64, StoreError> {
         on!(self, db => {
             let mut tx = db.begin().await?;
-            let earlier: Option<String> =
-                sqlx::query_scalar(META).bind("boot").fetch_optional(&mut *tx).await?;
-            if earlier.as_deref() != Some(boot) {
-                let (boot_now, wall_now) = (now.boot_millis(), now.wall_millis());
-                sqlx::query(REBASE_DUE).bind(boot_now).bind(wall_now).execute(&mut *tx).await?;
-                sqlx::query(REBASE_SEEN).execute(&mut *tx).await?;
-                sqlx::query(REBASE_LOST).bind(boot_now).bind(wall_now).execute(&mut *tx).await?;
-                sqlx::query(SET_META).bind("boot").bind(boot).execute(&mut *tx).await?;
+            let meta = |key: &str| Statement::new(&[META]).bind(key);
+            let set_meta = |key: &str, value: &str| Statement::new(&[SET_META]).bind(key).bind(value);
+            let (boot_now, wall_now) = (now.boot_millis(), now.wall_millis());
+            let earlier: Option<(String,)> = tx.run(meta("boot")).await?.row(0)?;
+            if earlier.is_none_or(|(earlier,)| earlier != boot) {
+                tx.run(Statement::new(REBASE).bind(boot_now).bind(wall_now)).await?;
+                tx.run(set_meta("boot", boot)).await?;
             }
-            sqlx::query(LOSE_ALL)
-                .bind(now.wall_millis())
-                .bind(now.boot_millis())
-                .execute(&mut *tx)
-                .await?;
-            sqlx::query(END_UNCLAIMED).bind(now.wall_millis()).execute(&mut *tx).await?;
-            let runs: Option<String> =
-                sqlx::query_scalar(META).bind("runs").fetch_optional(&mut *tx).await?;
-            let run = runs.and_then(|runs| runs.parse::<u64>().ok()).unwrap_or(0) + 1;
-            sqlx::query(SET_META).bind("runs").bind(run.to_string()).execute(&mut *tx).await?;
+            tx.run(Statement::new(TAKE_OVER).bind(wall_now).bind(boot_now)).await?;
+            let runs: Option<(String,)> = tx.run(meta("runs")).await?.row(0)?;
+            let run = runs.and_then(|(runs,)| runs.parse::<u64>().ok()).unwrap_or(0) + 1;
+            tx.run(set_meta("runs", &run.to_string())).await?;
             tx.commit().await?;
             Ok(run)
         })
@@ -88,21 +86,19 @@ impl Store {
     /// When the database fails.
     pub async fn prune(&self, now: Now, keep: Retention) -> Result<bool, StoreError> {
         let cutoff = |age: SignedDuration| now.wall.saturating_sub(age).unwrap_or(now.wall).as_millisecond();
-        let steps = [
-            (OLD_ASKS, cutoff(keep.asks)),
-            (OLD_TRANSCRIPTS, cutoff(keep.transcripts)),
-            (OLD_INSTANCES, cutoff(keep.instances)),
-            (audit::OLD, cutoff(keep.audit)),
+        let steps: [(Sql, i64); 4] = [
+            (&[OLD_ASKS], cutoff(keep.asks)),
+            (&[OLD_TRANSCRIPTS], cutoff(keep.transcripts)),
+            (&[OLD_INSTANCES], cutoff(keep.instances)),
+            (&[audit::OLD], cutoff(keep.audit)),
         ];
         on!(self, db => {
             let mut more = false;
             for (statement, before) in steps {
-                let mut tx = db.begin().await?;
-                let gone = sqlx::query(statement).bind(before).bind(AT_ONCE).execute(&mut *tx).await?;
-                tx.commit().await?;
-                more |= i64::try_from(gone.rows_affected()).unwrap_or(0) == AT_ONCE;
+                let gone = db.write_aside(Statement::new(statement).bind(before).bind(AT_ONCE)).await?;
+                more |= i64::try_from(gone.changed(0)).unwrap_or(0) == AT_ONCE;
             }
-            db.write(sqlx::query(EMPTY_HOLDINGS)).await?;
+            db.write(Statement::new(&[EMPTY_HOLDINGS])).await?;
             Ok(more)
         })
     }

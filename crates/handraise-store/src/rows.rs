@@ -26,6 +26,14 @@ macro_rules! row {
                 Ok(Self { $($column: row.try_get(stringify!($column))?,)+ })
             }
         }
+
+        impl $crate::statement::FromColumns for $name {
+            fn from_columns(
+                columns: &mut $crate::statement::Columns,
+            ) -> Result<Self, $crate::error::Failure> {
+                Ok(Self { $($column: columns.take(stringify!($column))?,)+ })
+            }
+        }
     };
 }
 pub(crate) use row;

@@ -10,7 +10,7 @@ use crate::{
     error::Failure,
     holdings::{self, Bounds},
     on, rows,
-    sqlite::transaction,
+    statement::{Sql, Statement},
 };
 
 /// Bytes of one session's transcript; beyond, the oldest entries go (acp.md, "Agent life").
@@ -113,16 +113,18 @@ macro_rules! number {
 }
 pub(crate) const NUMBER: &str = number!();
 /// Numbers the entry and puts it in.
-const NUMBER_AND_APPEND: &str = transaction!(
+const NUMBER_AND_APPEND: Sql = &[
     number!(),
     "INSERT INTO messages (session_id, seq, bytes, body) \
-     SELECT id, last_seq, $3, $7 FROM sessions WHERE id = $1 AND changes() = 1"
-);
+     SELECT id, last_seq, $3, $7 FROM sessions WHERE id = $1 AND changes() = 1",
+];
 pub(crate) const APPEND: &str = "INSERT INTO messages (session_id, seq, bytes, body) VALUES ($1, $2, $3, $4)";
 pub(crate) const OLDEST: &str =
     "SELECT seq, bytes FROM messages WHERE session_id = $1 ORDER BY seq LIMIT 256";
-pub(crate) const DROP_UPTO: &str = "DELETE FROM messages WHERE session_id = $1 AND seq <= $2";
-pub(crate) const COUNT_DROPPED: &str = "UPDATE sessions SET bytes = bytes - $2 WHERE id = $1";
+pub(crate) const DROP: Sql = &[
+    "DELETE FROM messages WHERE session_id = $1 AND seq <= $2",
+    "UPDATE sessions SET bytes = bytes - $3 WHERE id = $1",
+];
 const OWNER: &str = "SELECT instance, last_holder_seq FROM sessions WHERE id = $1";
 const MESSAGES: &str =
     "SELECT seq, body FROM messages WHERE session_id = $1 AND seq > $2 ORDER BY seq LIMIT $3";
@@ -196,9 +198,11 @@ pub enum Claim {
 /// Why a claim changed no row, within its transaction.
 macro_rules! unclaimed {
     ($tx:expr, $session:expr) => {{
-        let there: i64 =
-            sqlx::query_scalar($crate::sessions::EXISTS).bind($session).fetch_one(&mut *$tx).await?;
-        if there == 0 { $crate::sessions::Claim::Full } else { $crate::sessions::Claim::NotOwner }
+        let there = $crate::statement::Statement::new(&[$crate::sessions::EXISTS]).bind($session);
+        match $tx.run(there).await?.row::<(i64,)>(0)? {
+            Some((0,)) | None => $crate::sessions::Claim::Full,
+            Some(_) => $crate::sessions::Claim::NotOwner,
+        }
     }};
 }
 pub(crate) use unclaimed;
@@ -206,17 +210,18 @@ pub(crate) use unclaimed;
 /// Makes sure within a transaction that a session exists and is the instance's; yields what came of it.
 macro_rules! claim_in {
     ($tx:expr, $now:expr, $session:expr, $instance:expr, $agent:expr, $holder_token:expr, $bounds:expr) => {{
-        let claimed = sqlx::query($crate::sessions::CLAIM)
+        let claiming = $crate::statement::Statement::new(&[$crate::sessions::CLAIM])
             .bind($session)
             .bind($instance)
             .bind($agent)
             .bind($holder_token)
             .bind($now.wall_millis())
-            .bind(i64::from($bounds.token_sessions))
-            .execute(&mut *$tx)
-            .await?
-            .rows_affected();
-        if claimed == 1 { $crate::sessions::Claim::Ours } else { $crate::sessions::unclaimed!($tx, $session) }
+            .bind(i64::from($bounds.token_sessions));
+        if $tx.run(claiming).await?.changed(0) == 1 {
+            $crate::sessions::Claim::Ours
+        } else {
+            $crate::sessions::unclaimed!($tx, $session)
+        }
     }};
 }
 pub(crate) use claim_in;
@@ -229,25 +234,22 @@ macro_rules! append_in {
         let holder_seq: Option<u64> = $holder_seq;
         let body = $crate::rows::text("messages", &entry)?;
         let bytes = i64::try_from(body.len()).unwrap_or(i64::MAX);
-        let numbered: Option<(i64, i64)> = sqlx::query_as($crate::sessions::NUMBER)
+        let numbering = $crate::statement::Statement::new(&[$crate::sessions::NUMBER])
             .bind(&entry.session_id)
             .bind($instance)
             .bind(bytes)
             .bind(holder_seq.map_or(-1, |seq| i64::try_from(seq).unwrap_or(i64::MAX)))
             .bind($now.wall_millis())
-            .bind($most)
-            .fetch_optional(&mut *$tx)
-            .await?;
-        match numbered {
+            .bind($most);
+        match $tx.run(numbering).await?.row::<(i64, i64)>(0)? {
             None => None,
             Some((seq, held)) => {
-                sqlx::query($crate::sessions::APPEND)
+                let appending = $crate::statement::Statement::new(&[$crate::sessions::APPEND])
                     .bind(&entry.session_id)
                     .bind(seq)
                     .bind(bytes)
-                    .bind(body)
-                    .execute(&mut *$tx)
-                    .await?;
+                    .bind(body);
+                $tx.run(appending).await?;
                 if held > $crate::sessions::TRANSCRIPT_BYTES {
                     $crate::sessions::trim_in!($tx, &entry.session_id, held);
                 }
@@ -265,8 +267,8 @@ macro_rules! trim_in {
         let mut held: i64 = $held;
         let keep = $crate::sessions::TRANSCRIPT_BYTES / 16 * 15;
         while held > keep {
-            let oldest: Vec<(i64, i64)> =
-                sqlx::query_as($crate::sessions::OLDEST).bind($session).fetch_all(&mut *$tx).await?;
+            let oldest = $crate::statement::Statement::new(&[$crate::sessions::OLDEST]).bind($session);
+            let oldest: Vec<(i64, i64)> = $tx.run(oldest).await?.rows(0)?;
             let (mut upto, mut dropped) = (0, 0);
             for (seq, bytes) in oldest {
                 if held - dropped <= keep {
@@ -277,12 +279,8 @@ macro_rules! trim_in {
             if dropped == 0 {
                 break;
             }
-            sqlx::query($crate::sessions::DROP_UPTO).bind($session).bind(upto).execute(&mut *$tx).await?;
-            sqlx::query($crate::sessions::COUNT_DROPPED)
-                .bind($session)
-                .bind(dropped)
-                .execute(&mut *$tx)
-                .await?;
+            let dropping = $crate::statement::Statement::new($crate::sessions::DROP);
+            $tx.run(dropping.bind($session).bind(upto).bind(dropped)).await?;
             held -= dropped;
         }
     }};
@@ -296,16 +294,13 @@ impl Store {
     /// When the database fails.
     pub async fn add_session(&self, now: Now, new: NewSession<'_>) -> Result<(), StoreError> {
         on!(self, db => {
-            let mut tx = db.begin().await?;
-            sqlx::query(INSERT)
+            let adding = Statement::new(&[INSERT])
                 .bind(new.id)
                 .bind(new.agent)
                 .bind(new.cwd)
                 .bind(new.holder_token)
-                .bind(now.wall_millis())
-                .execute(&mut *tx)
-                .await?;
-            tx.commit().await?;
+                .bind(now.wall_millis());
+            db.write(adding).await?;
             Ok(())
         })
     }
@@ -324,7 +319,7 @@ impl Store {
     ) -> Result<Claim, StoreError> {
         on!(self, db => {
             let mut tx = db.begin().await?;
-            let changed = sqlx::query(UPDATE)
+            let updating = Statement::new(&[UPDATE])
                 .bind(&said.session_id)
                 .bind(instance)
                 .bind(&said.agent)
@@ -335,10 +330,8 @@ impl Store {
                 .bind(holder_token)
                 .bind(now.wall_millis())
                 .bind(i64::from(bounds.token_sessions))
-                .bind(said.background)
-                .execute(&mut *tx)
-                .await?;
-            let claim = if changed.rows_affected() == 1 {
+                .bind(said.background);
+            let claim = if tx.run(updating).await?.changed(0) == 1 {
                 Claim::Ours
             } else {
                 unclaimed!(tx, &said.session_id)
@@ -354,10 +347,8 @@ impl Store {
     /// When the database fails.
     pub async fn end_session(&self, now: Now, id: &str) -> Result<bool, StoreError> {
         on!(self, db => {
-            let mut tx = db.begin().await?;
-            let ended = sqlx::query(END).bind(id).bind(now.wall_millis()).execute(&mut *tx).await?;
-            tx.commit().await?;
-            Ok(ended.rows_affected() == 1)
+            let ending = Statement::new(&[END]).bind(id).bind(now.wall_millis());
+            Ok(db.write(ending).await?.changed(0) == 1)
         })
     }
 
@@ -367,14 +358,9 @@ impl Store {
     /// When the database fails.
     pub async fn end_orphaned_sessions(&self, since: Now, now: Now) -> Result<Vec<String>, StoreError> {
         on!(self, db => {
-            let mut tx = db.begin().await?;
-            let ended: Vec<String> = sqlx::query_scalar(END_ORPHANED)
-                .bind(since.boot_millis())
-                .bind(now.wall_millis())
-                .fetch_all(&mut *tx)
-                .await?;
-            tx.commit().await?;
-            Ok(ended)
+            let ending = Statement::new(&[END_ORPHANED]).bind(since.boot_millis()).bind(now.wall_millis());
+            let ended: Vec<(String,)> = db.write(ending).await?.rows(0)?;
+            Ok(ended.into_iter().map(|(id,)| id).collect())
         })
     }
 
@@ -392,7 +378,7 @@ impl Store {
     ) -> Result<Appended, StoreError> {
         on!(self, db => {
             let body = rows::text("messages", entry)?;
-            let appending = sqlx::query(NUMBER_AND_APPEND)
+            let appending = Statement::new(NUMBER_AND_APPEND)
                 .bind(&entry.session_id)
                 .bind(instance)
                 .bind(i64::try_from(body.len()).unwrap_or(i64::MAX))

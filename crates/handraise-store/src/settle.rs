@@ -12,7 +12,7 @@ use crate::{
     lists::select_asks,
     on,
     rows::{self, AskRow, OwnedAsk},
-    sqlite::transaction,
+    statement::{Sql, Statement},
 };
 
 /// How an ask ends.
@@ -109,10 +109,10 @@ macro_rules! settle_first {
 /// For a transaction that has more to do.
 pub(crate) const SETTLE: &str = settle_first!();
 /// By the instance `$11`, or by the inbox itself.
-const SETTLE_BY: &str = transaction!(
+const SETTLE_BY: Sql = &[
     concat!(settle_first!(), " AND ($11 IS NULL OR asks.instance = $11)"),
-    select_asks!("WHERE a.id = $10")
-);
+    select_asks!("WHERE a.id = $10"),
+];
 
 /// Binds an ending, as the next nine parameters.
 macro_rules! bind_ending {
@@ -136,8 +136,8 @@ pub(crate) use bind_ending;
 macro_rules! settle_in {
     ($tx:expr, $ask:expr, $ending:expr) => {{
         let ask: &str = $ask;
-        let query = $crate::settle::bind_ending!(sqlx::query($crate::settle::SETTLE), $ending).bind(ask);
-        query.execute(&mut *$tx).await?.rows_affected() == 1
+        let settling = $crate::statement::Statement::new(&[$crate::settle::SETTLE]);
+        $tx.run($crate::settle::bind_ending!(settling, $ending).bind(ask)).await?.changed(0) == 1
     }};
 }
 pub(crate) use settle_in;
@@ -154,7 +154,8 @@ impl Store {
         ending: &Ending,
     ) -> Result<Settled, StoreError> {
         on!(self, db => {
-            let outcome = db.write(bind_ending!(sqlx::query(SETTLE_BY), ending).bind(ask).bind(owner)).await?;
+            let settling = bind_ending!(Statement::new(SETTLE_BY), ending).bind(ask).bind(owner);
+            let mut outcome = db.write(settling).await?;
             let Some(row) = outcome.row::<AskRow>(1)? else { return Ok(Settled::Unknown) };
             let known = OwnedAsk::try_from(row)?;
             Ok(if owner.is_some_and(|owner| owner != known.instance) {

@@ -1,5 +1,6 @@
 //! What is particular to SQLite: files and their modes, its connections, and what its errors mean.
 
+mod hot;
 mod readers;
 mod writer;
 
@@ -12,13 +13,11 @@ use std::{
 };
 
 use sqlx::{
-    ConnectOptions as _, Sqlite as Driver,
+    ConnectOptions as _, Connection as _,
     migrate::MigrateError,
-    query::Query,
-    sqlite::{SqliteArguments, SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous},
+    sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous},
 };
 
-pub(crate) use self::writer::{Outcome, transaction};
 use self::{
     readers::{Reader, Readers},
     writer::{Transaction, Writer},
@@ -27,6 +26,7 @@ use self::{
 use crate::{
     error::{Failure, Fault, StoreError},
     schema,
+    statement::{Outcome, Statement},
 };
 
 /// The database's name within the data directory.
@@ -68,44 +68,52 @@ impl Sqlite {
         }
         drop(made);
 
+        // Below zero: KiB. A list of a single page would be none.
+        let cache = format!("-{}", (cache_bytes / 1024).max(1));
         let options = SqliteConnectOptions::new()
             .filename(&path)
             .foreign_keys(true)
             .busy_timeout(BUSY)
             .journal_mode(SqliteJournalMode::Wal)
             .synchronous(SqliteSynchronous::Normal)
-            // Below zero: KiB. A list of a single page would be none.
-            .pragma("cache_size", format!("-{}", (cache_bytes / 1024).max(1)))
+            .pragma("cache_size", cache.clone())
             .pragma("temp_store", "MEMORY")
-            .pragma("journal_size_limit", "67108864")
-            .pragma("wal_autocheckpoint", CHECKPOINT_PAGES)
             // A page of a list goes from SQLite's thread to ours in one piece.
             .row_buffer_size(512);
         let named = |error| name(&path, Failure::Driver(error));
-        let mut writer = options.connect().await.map_err(named)?;
-        schema::migrator().run_direct(None, &mut writer, false).await.map_err(|error| match error {
+        let mut migrating = options.connect().await.map_err(named)?;
+        schema::migrator().run_direct(None, &mut migrating, false).await.map_err(|error| match error {
             MigrateError::VersionMissing(found) | MigrateError::VersionTooNew(found, _) => {
                 StoreError::Newer { path: path.clone(), found, known: schema::LATEST }
             }
             MigrateError::Execute(source) | MigrateError::ExecuteMigration(source, _) => named(source),
             other => StoreError::Database { path: path.clone(), fault: Fault::Damaged, source: other.into() },
         })?;
-        let writer = Writer::new(writer).map_err(|error| named(error.into()))?;
+        let pragmas = format!(
+            "PRAGMA foreign_keys = ON; PRAGMA synchronous = NORMAL; PRAGMA cache_size = {cache}; \
+             PRAGMA temp_store = MEMORY; PRAGMA journal_size_limit = 67108864; \
+             PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}"
+        );
+        let writer = hot::open(&path, &pragmas).map_err(|error| name(&path, Failure::Written(error)))?;
+        migrating.close().await.map_err(named)?;
+        let writer = Writer::new(writer, BUSY).map_err(|error| named(error.into()))?;
         let readers = Readers::new(options.pragma("query_only", "ON"));
         Ok(Self { path, writer, readers })
     }
 
     /// Begins a write transaction; others wait for their turn here, not in SQLite's busy loop.
-    pub(crate) async fn begin(&self) -> Result<Transaction, sqlx::Error> {
+    pub(crate) async fn begin(&self) -> Result<Transaction, Failure> {
         self.writer.begin().await
     }
 
-    /// Runs statements that are a transaction of their own: one, or several written with [`transaction!`].
-    pub(crate) async fn write(
-        &self,
-        query: Query<'_, Driver, SqliteArguments>,
-    ) -> Result<Outcome, sqlx::Error> {
-        self.writer.write(query).await
+    /// Runs statements that are a transaction of their own.
+    pub(crate) async fn write(&self, statement: Statement) -> Result<Outcome, Failure> {
+        self.writer.write(statement).await
+    }
+
+    /// Like [`write`](Self::write), for what takes long.
+    pub(crate) async fn write_aside(&self, statement: Statement) -> Result<Outcome, Failure> {
+        self.writer.write_aside(statement).await
     }
 
     /// A connection to read with.
@@ -115,7 +123,7 @@ impl Sqlite {
 
     /// Moves the write-ahead log into the database file when it has become long, beside the writer. The writer is held up
     /// only where that costs nobody anything, or the log has become too long.
-    pub(crate) async fn checkpoint(&self) -> Result<(), sqlx::Error> {
+    pub(crate) async fn checkpoint(&self) -> Result<(), Failure> {
         let mut reader = self.reader().await?;
         let mut log = Log::after(NOTHING, &mut reader).await?;
         if log.logged - log.moved >= WORTH_MOVING {
@@ -168,18 +176,21 @@ fn name(path: &Path, failure: Failure) -> StoreError {
     match failure {
         Failure::Row { table, what } => StoreError::Inconsistent { path, table, what },
         Failure::Driver(error) => {
-            let fault = fault(&error);
-            StoreError::Database { path, fault, source: error.into() }
+            let code = match &error {
+                sqlx::Error::Database(error) => error.code().and_then(|code| code.parse::<i32>().ok()),
+                _ => None,
+            };
+            StoreError::Database { path, fault: fault(code), source: error.into() }
+        }
+        Failure::Written(error) => {
+            let code = error.sqlite_error().map(|error| error.extended_code);
+            StoreError::Database { path, fault: fault(code), source: error.into() }
         }
     }
 }
 
 /// The primary result codes of SQLite that an operator can do something about.
-fn fault(error: &sqlx::Error) -> Fault {
-    let code = match error {
-        sqlx::Error::Database(error) => error.code().and_then(|code| code.parse::<u32>().ok()),
-        _ => None,
-    };
+fn fault(code: Option<i32>) -> Fault {
     match code.map(|code| code & 0xff) {
         Some(13) => Fault::Full,
         Some(5 | 6) => Fault::Locked,

@@ -5,7 +5,6 @@ use handraise_api::{
     words::{Outcome, Provenance, Rail, WireAction},
 };
 use jiff::Timestamp;
-use sqlx::FromRow as _;
 
 use crate::{
     Now, Store, StoreError,
@@ -14,7 +13,7 @@ use crate::{
     on,
     rows::{self, AskRow, OwnedAsk},
     settle::{Ending, Settled, bind_ending, settle},
-    sqlite::transaction,
+    statement::{Sql, Statement},
 };
 
 /// A submission before it is forwarded.
@@ -118,7 +117,7 @@ macro_rules! insert_one {
     SELECT $1, id, instance, $3, $4, $5, $6, $7, $8, $9, $10 FROM asks WHERE id = $2"
     };
 }
-const INSERT: &str = concat!(insert_one!(), " RETURNING (SELECT state FROM asks WHERE id = $2)");
+const INSERT: Sql = &[concat!(insert_one!(), " RETURNING (SELECT state FROM asks WHERE id = $2)")];
 /// The first verdict stands; a later one only finds the ask.
 macro_rules! note {
     () => {
@@ -130,13 +129,13 @@ macro_rules! its_ask {
         "(SELECT ask FROM submissions WHERE id = $1)"
     };
 }
-const NOTE: &str = transaction!(note!(), select_asks!("WHERE a.id = ", its_ask!()));
+const NOTE: Sql = &[note!(), select_asks!("WHERE a.id = ", its_ask!())];
 /// With the ending from `$4` on.
-const NOTE_AND_SETTLE: &str = transaction!(
+const NOTE_AND_SETTLE: Sql = &[
     note!(),
     settle!(its_ask!(), "$4", "$5", "$6", "$7", "$8", "$9", "$10", "$11", "$12"),
-    select_asks!("WHERE a.id = ", its_ask!())
-);
+    select_asks!("WHERE a.id = ", its_ask!()),
+];
 const FIND: &str = "SELECT id, ask, token, fingerprint, rejected, verdict FROM submissions WHERE id = $1";
 const UNRESOLVED: &str = "SELECT id, ask, token, fingerprint, rejected, verdict FROM submissions \
     WHERE instance = $1 AND verdict IS NULL LIMIT $2";
@@ -148,7 +147,7 @@ const PAINTED: &str = "SELECT surface, boot_seen FROM seen WHERE ask = $1 AND to
 macro_rules! insert {
     ($statements:expr, $now:expr, $new:expr) => {{
         let new: &NewSubmission = $new;
-        sqlx::query($statements)
+        Statement::new($statements)
             .bind(&new.id)
             .bind(&new.ask)
             .bind(&new.token)
@@ -209,8 +208,7 @@ impl Store {
             let mut tx = db.begin().await?;
             let mut open = Vec::with_capacity(submissions.len());
             for new in submissions {
-                let state = insert!(INSERT, now, new).fetch_optional(&mut *tx).await?;
-                open.push(is_open(state.as_ref().map(<(String,)>::from_row).transpose()?)?);
+                open.push(is_open(tx.run(insert!(INSERT, now, new)).await?.row(0)?)?);
             }
             tx.commit().await?;
             Ok(open)
@@ -231,12 +229,12 @@ impl Store {
     ) -> Result<Option<Replied>, StoreError> {
         on!(self, db => {
             let statements = if ending.is_some() { NOTE_AND_SETTLE } else { NOTE };
-            let query = sqlx::query(statements).bind(submission).bind(verdict.word()).bind(now.wall_millis());
+            let query = Statement::new(statements).bind(submission).bind(verdict.word()).bind(now.wall_millis());
             let (query, ask) = match ending {
                 Some(ending) => (bind_ending!(query, ending), 2),
                 None => (query, 1),
             };
-            let outcome = db.write(query).await?;
+            let mut outcome = db.write(query).await?;
             if outcome.changed(0) == 0 {
                 return Ok(None);
             }
@@ -326,7 +324,7 @@ impl Store {
         surface: &str,
     ) -> Result<bool, StoreError> {
         on!(self, db => {
-            let noting = sqlx::query(SEEN)
+            let noting = Statement::new(&[SEEN])
                 .bind(ask)
                 .bind(token)
                 .bind(by)

@@ -1,28 +1,25 @@
 //! The one connection that writes, and how those who write share it.
 //!
-//! What a caller wants written is handed over whole, and goes to SQLite's own thread in one call: each call is two
-//! changes of threads, which is more than most statements take. What waits meanwhile is written together, in one
+//! What a caller wants written is handed over whole. When nobody is writing, the caller writes it itself, on its own
+//! thread: every change of threads takes as long as a small transaction. It never waits there: when somebody is writing,
+//! or another program has the file locked, a thread of ours sees to it. What waits meanwhile is written together, in one
 //! transaction, and acknowledged after it was committed; the pages that it changes are then written to the log once. When
 //! one of a group fails, nothing of the group is kept, and each is written by itself: a bad one neither loses nor holds
 //! up the others.
 
-use std::{
-    io,
-    ops::{Deref, DerefMut},
-    sync::Arc,
-    thread,
+use std::{io, sync::Arc, thread, time::Duration};
+
+use rusqlite::Connection;
+use tokio::{
+    runtime,
+    sync::{Mutex, Notify, OwnedMappedMutexGuard, OwnedMutexGuard, mpsc, oneshot},
+    task,
 };
 
-use futures_util::TryStreamExt as _;
-use sqlx::{
-    AssertSqlSafe, Connection as _, Either, Execute as _, Executor as _, FromRow, SqlSafeStr as _, SqlStr,
-    Sqlite as Driver, SqliteConnection,
-    query::Query,
-    sqlite::{SqliteArguments, SqliteRow},
-};
-use tokio::{
-    runtime::{self, Handle},
-    sync::{Mutex, OwnedMappedMutexGuard, OwnedMutexGuard, mpsc, oneshot},
+use super::hot;
+use crate::{
+    error::Failure,
+    statement::{Outcome, Statement},
 };
 
 /// Most that are written together: the first of them waits for the last.
@@ -30,288 +27,233 @@ const MOST_TOGETHER: usize = 64;
 /// How many may wait; whoever comes then waits for a place.
 const MOST_WAITING: usize = 1_024;
 
-const BEGIN: &str = "BEGIN IMMEDIATE";
-const COMMIT: &str = "COMMIT";
-const ROLLBACK: &str = "ROLLBACK";
 /// Writes a page of no importance.
-const BEGIN_ANEW: &str = "INSERT INTO meta (key, value) VALUES ('logs', '1') \
-    ON CONFLICT (key) DO UPDATE SET value = CAST(value AS INTEGER) + 1";
-
-/// Statements that belong together: all of them are committed, or none. They share their parameters. A later one may ask
-/// with `changes()` what the one before it changed.
-macro_rules! transaction {
-    ($first:expr $(, $next:expr)+ $(,)?) => {
-        concat!($first, $("; ", $next),+)
-    };
-}
-pub(crate) use transaction;
-
-/// What each of a caller's statements came to.
-#[derive(Debug)]
-pub(crate) struct Outcome(Vec<Part>);
-
-/// What one statement came to.
-#[derive(Debug, Default)]
-struct Part {
-    changed: u64,
-    rows: Vec<SqliteRow>,
-}
-
-impl Outcome {
-    /// How many rows the statement with that place changed, what its triggers changed not counted.
-    pub(crate) fn changed(&self, place: usize) -> u64 {
-        self.0.get(place).map_or(0, |part| part.changed)
-    }
-
-    /// The first row that the statement with that place yielded.
-    pub(crate) fn row<T: for<'r> FromRow<'r, SqliteRow>>(
-        &self,
-        place: usize,
-    ) -> Result<Option<T>, sqlx::Error> {
-        self.0.get(place).and_then(|part| part.rows.first()).map(T::from_row).transpose()
-    }
-}
+const BEGIN_ANEW: Statement = Statement::new(&["INSERT INTO meta (key, value) VALUES ('logs', '1') \
+    ON CONFLICT (key) DO UPDATE SET value = CAST(value AS INTEGER) + 1"]);
 
 /// What a caller wants written.
 #[derive(Debug)]
 struct Wanted {
-    sql: SqlStr,
-    arguments: SqliteArguments,
-    done: oneshot::Sender<Result<Outcome, sqlx::Error>>,
+    statement: Statement,
+    done: oneshot::Sender<Result<Outcome, Failure>>,
+}
+
+/// The connection, and what waits for it.
+#[derive(Debug)]
+struct Held {
+    connection: Connection,
+    queue: mpsc::Receiver<Wanted>,
+    /// What was taken from the queue and is not written yet.
+    group: Vec<Wanted>,
+    busy: Duration,
 }
 
 /// The connection, until it is closed.
 type Shared = Arc<Mutex<Option<Held>>>;
 
-#[derive(Debug)]
-struct Held {
-    connection: SqliteConnection,
-    /// Whether somebody may have left a transaction open.
-    is_open: bool,
-}
-
-impl Held {
-    /// The connection, with nothing open.
-    async fn clean(&mut self) -> &mut SqliteConnection {
-        if self.is_open {
-            end(&mut self.connection).await;
-            self.is_open = false;
-        }
-        &mut self.connection
-    }
-}
-
 /// The one connection that writes.
 #[derive(Debug, Clone)]
 pub(super) struct Writer {
-    connection: Shared,
+    shared: Shared,
     waiting: mpsc::Sender<Wanted>,
+    /// That there is something for the thread to do.
+    call: Arc<Notify>,
 }
 
 impl Writer {
-    /// Takes the connection over.
-    ///
-    /// What is written is seen to by a thread of its own: somebody waits for each, and the runtime's threads may be busy
-    /// with what nobody waits for.
+    /// Takes the connection over. `busy`: how long another program that has the file locked is waited for.
     ///
     /// # Errors
     /// When there is no thread to be had.
-    pub(super) fn new(connection: SqliteConnection) -> io::Result<Self> {
-        let connection = Arc::new(Mutex::new(Some(Held { connection, is_open: false })));
+    pub(super) fn new(connection: Connection, busy: Duration) -> io::Result<Self> {
         let (waiting, queue) = mpsc::channel(MOST_WAITING);
-        let serving = serve(Arc::clone(&connection), queue);
+        let shared = Arc::new(Mutex::new(Some(Held { connection, queue, group: Vec::new(), busy })));
+        let call = Arc::new(Notify::new());
+        let serving = serve(Arc::clone(&shared), Arc::clone(&call));
         let own = runtime::Builder::new_current_thread().build()?;
         thread::Builder::new().name("store-writer".into()).spawn(move || own.block_on(serving))?;
-        Ok(Self { connection, waiting })
+        Ok(Self { shared, waiting, call })
     }
 
-    /// Writes what the query says and returns after it was committed. Whoever gives up waiting may find it written.
-    pub(super) async fn write(
-        &self,
-        mut query: Query<'_, Driver, SqliteArguments>,
-    ) -> Result<Outcome, sqlx::Error> {
-        let arguments = query.take_arguments().map_err(sqlx::Error::Encode)?.unwrap_or_default();
+    /// Writes what the statement says and returns after it was committed. Whoever gives up waiting may find it written.
+    pub(super) async fn write(&self, statement: Statement) -> Result<Outcome, Failure> {
         let (done, outcome) = oneshot::channel();
-        let wanted = Wanted { sql: query.sql(), arguments, done };
-        self.waiting.send(wanted).await.map_err(|_| sqlx::Error::PoolClosed)?;
-        outcome.await.map_err(|_| sqlx::Error::PoolClosed)?
+        self.waiting.send(Wanted { statement, done }).await.map_err(|_| closed())?;
+        let written = match self.shared.try_lock() {
+            Ok(mut held) => held.as_mut().is_none_or(|held| held.write_waiting(Duration::ZERO)),
+            Err(_) => false,
+        };
+        if !written {
+            self.call.notify_one();
+        }
+        outcome.await.map_err(|_| closed())?
+    }
+
+    /// Writes what the statement says, which takes long: nobody's thread is to stand still for it.
+    pub(super) async fn write_aside(&self, statement: Statement) -> Result<Outcome, Failure> {
+        self.aside(move |held| {
+            let outcome = held.write_one(&statement, held.busy);
+            outcome.inspect_err(|_| hot::end(&held.connection))
+        })
+        .await
     }
 
     /// Begins a transaction of several calls, for what has to look at one answer before it asks the next.
-    pub(super) async fn begin(&self) -> Result<Transaction, sqlx::Error> {
-        let shared = Arc::clone(&self.connection);
-        let held = Arc::clone(&shared).lock_owned().await;
-        let mut held = OwnedMutexGuard::try_map(held, Option::as_mut).map_err(|_| sqlx::Error::PoolClosed)?;
-        held.clean().await;
-        held.is_open = true;
-        let mut begun = Transaction { held, shared };
-        sqlx::query(BEGIN).execute(&mut *begun).await?;
-        Ok(begun)
+    pub(super) async fn begin(&self) -> Result<Transaction, Failure> {
+        let mut held = self.hold().await?;
+        match hot::begin(&held.connection, Duration::ZERO) {
+            Ok(()) => return Ok(Transaction { held }),
+            Err(error) if hot::is_locked(&error) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let begun = task::spawn_blocking(move || {
+            hot::begin(&held.connection, held.busy)?;
+            Ok::<_, rusqlite::Error>(held)
+        });
+        held = begun.await.map_err(|_| closed())??;
+        Ok(Transaction { held })
     }
 
     /// Moves what is left of the log into the database file and begins the log anew, while nobody else writes: who writes
     /// meanwhile waits for it. Quick when most was moved before.
-    pub(super) async fn fold(&self) -> Result<(), sqlx::Error> {
-        let mut held = self.connection.lock().await;
-        let held = held.as_mut().ok_or(sqlx::Error::PoolClosed)?;
-        let connection = held.clean().await;
-        sqlx::query("PRAGMA wal_checkpoint(PASSIVE)").execute(&mut *connection).await?;
-        // Who writes first after that waits for a sync; this does it for everybody.
-        sqlx::query(BEGIN_ANEW).execute(connection).await?;
-        Ok(())
+    pub(super) async fn fold(&self) -> Result<(), Failure> {
+        self.aside(|held| {
+            held.connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))?;
+            // Who writes first after that waits for a sync; this does it for everybody.
+            held.write_one(&BEGIN_ANEW, held.busy).inspect_err(|_| hot::end(&held.connection))
+        })
+        .await
+        .map(drop)
     }
 
     /// Closes the connection. Nothing can be written any more.
     pub(super) async fn close(&self) {
-        if let Some(mut held) = self.connection.lock().await.take() {
-            held.clean().await;
+        if let Some(held) = self.shared.lock().await.take() {
             // What was acknowledged is in the log, whether it can be folded now or not.
-            let _ = held.connection.close().await;
+            let _ = task::spawn_blocking(move || drop(held)).await;
         }
+        self.call.notify_one();
     }
+
+    /// Does something that takes long, while nobody else writes, on a thread that may stand still.
+    async fn aside<T: Send + 'static>(
+        &self,
+        what: impl FnOnce(&mut Held) -> Result<T, rusqlite::Error> + Send + 'static,
+    ) -> Result<T, Failure> {
+        let mut held = self.hold().await?;
+        let done = task::spawn_blocking(move || what(&mut held));
+        Ok(done.await.map_err(|_| closed())??)
+    }
+
+    async fn hold(&self) -> Result<OwnedMappedMutexGuard<Option<Held>, Held>, Failure> {
+        let held = Arc::clone(&self.shared).lock_owned().await;
+        OwnedMutexGuard::try_map(held, Option::as_mut).map_err(|_| closed())
+    }
+}
+
+fn closed() -> Failure {
+    Failure::Driver(sqlx::Error::PoolClosed)
 }
 
 /// A write transaction; what was not committed when it is dropped is rolled back.
 #[derive(Debug)]
 pub(crate) struct Transaction {
     held: OwnedMappedMutexGuard<Option<Held>, Held>,
-    shared: Shared,
 }
 
 impl Transaction {
-    pub(crate) async fn commit(mut self) -> Result<(), sqlx::Error> {
-        sqlx::query(COMMIT).execute(&mut *self).await?;
-        self.held.is_open = false;
-        Ok(())
+    /// Runs statements within it. There is nothing to wait for; of another database there would be.
+    #[expect(clippy::unused_async, reason = "as of any database")]
+    pub(crate) async fn run(&mut self, statement: Statement) -> Result<Outcome, Failure> {
+        Ok(hot::run(&self.held.connection, &statement)?)
     }
-}
 
-impl Deref for Transaction {
-    type Target = SqliteConnection;
-
-    fn deref(&self) -> &SqliteConnection {
-        &self.held.connection
-    }
-}
-
-impl DerefMut for Transaction {
-    fn deref_mut(&mut self) -> &mut SqliteConnection {
-        &mut self.held.connection
+    #[expect(clippy::unused_async, reason = "as of any database")]
+    pub(crate) async fn commit(self) -> Result<(), Failure> {
+        Ok(hot::commit(&self.held.connection)?)
     }
 }
 
 impl Drop for Transaction {
     fn drop(&mut self) {
-        // Whoever has the connection next ends it first. If nobody wants it, it is ended all the same.
-        if self.held.is_open
-            && let Ok(runtime) = Handle::try_current()
+        hot::end(&self.held.connection);
+    }
+}
+
+/// Writes what those who want it could not write themselves, until nobody can want anything any more.
+async fn serve(shared: Shared, call: Arc<Notify>) {
+    loop {
+        call.notified().await;
+        let mut is_more = true;
+        while is_more {
+            let mut held = shared.lock().await;
+            let Some(held) = held.as_mut() else { return };
+            held.write_waiting(held.busy);
+            is_more = !held.queue.is_empty();
+        }
+    }
+}
+
+impl Held {
+    /// Writes what waits. Says whether nothing of it is left to be written, because the file is locked.
+    fn write_waiting(&mut self, patience: Duration) -> bool {
+        while self.group.len() < MOST_TOGETHER
+            && let Ok(wanted) = self.queue.try_recv()
         {
-            let shared = Arc::clone(&self.shared);
-            runtime.spawn(async move {
-                if let Some(held) = shared.lock().await.as_mut() {
-                    held.clean().await;
+            self.group.push(wanted);
+        }
+        if self.group.is_empty() {
+            return true;
+        }
+        match self.together(patience) {
+            Ok(outcomes) => {
+                for (wanted, outcome) in self.group.drain(..).zip(outcomes) {
+                    // Whoever wanted it may have given up.
+                    let _ = wanted.done.send(Ok(outcome));
                 }
-            });
-        }
-    }
-}
-
-/// Writes what comes, until nobody can want anything any more.
-async fn serve(connection: Shared, mut queue: mpsc::Receiver<Wanted>) {
-    let mut group = Vec::new();
-    while queue.recv_many(&mut group, MOST_TOGETHER).await > 0 {
-        // Others that are about to want something go first.
-        tokio::task::yield_now().await;
-        let mut connection = connection.lock().await;
-        while group.len() < MOST_TOGETHER
-            && let Ok(wanted) = queue.try_recv()
-        {
-            group.push(wanted);
-        }
-        match connection.as_mut() {
-            Some(held) => write_all(held.clean().await, std::mem::take(&mut group)).await,
-            None => group.clear(),
-        }
-    }
-}
-
-async fn write_all(connection: &mut SqliteConnection, group: Vec<Wanted>) {
-    match together(connection, &group).await {
-        Ok(outcomes) => {
-            for (wanted, outcome) in group.into_iter().zip(outcomes) {
-                // Whoever wanted it may have given up.
-                let _ = wanted.done.send(Ok(outcome));
+            }
+            Err(error) => {
+                hot::end(&self.connection);
+                if patience.is_zero() && hot::is_locked(&error) {
+                    return false;
+                }
+                self.write_each(error, patience);
             }
         }
-        Err(error) => {
-            end(connection).await;
-            write_each(connection, group, error).await;
-        }
+        self.queue.is_empty()
     }
-}
 
-/// Writes each of a group that failed together by itself.
-async fn write_each(connection: &mut SqliteConnection, group: Vec<Wanted>, error: sqlx::Error) {
-    let mut error = (group.len() == 1).then_some(error);
-    for wanted in group {
-        let outcome = match error.take() {
-            Some(error) => Err(error),
-            None => run(connection, &wanted, true, true).await,
-        };
-        if outcome.is_err() {
-            end(connection).await;
-        }
-        let _ = wanted.done.send(outcome);
+    /// Writes all of the group in one transaction, or fails.
+    fn together(&self, patience: Duration) -> rusqlite::Result<Vec<Outcome>> {
+        hot::begin(&self.connection, patience)?;
+        let outcomes = self.group.iter().map(|wanted| hot::run(&self.connection, &wanted.statement));
+        let outcomes = outcomes.collect::<rusqlite::Result<_>>()?;
+        hot::commit(&self.connection)?;
+        Ok(outcomes)
     }
-}
 
-/// Writes all of them in one transaction, or fails.
-async fn together(connection: &mut SqliteConnection, group: &[Wanted]) -> Result<Vec<Outcome>, sqlx::Error> {
-    let mut outcomes = Vec::with_capacity(group.len());
-    for (at, wanted) in group.iter().enumerate() {
-        outcomes.push(run(connection, wanted, at == 0, at + 1 == group.len()).await?);
-    }
-    Ok(outcomes)
-}
-
-/// Ends what a failure has left open. SQLite may have done it itself, and says so then.
-async fn end(connection: &mut SqliteConnection) {
-    let _ = sqlx::query(ROLLBACK).execute(connection).await;
-}
-
-/// Runs the statements of one caller, the first and the last of a transaction together with its beginning and its end.
-async fn run(
-    connection: &mut SqliteConnection,
-    wanted: &Wanted,
-    is_first: bool,
-    is_last: bool,
-) -> Result<Outcome, sqlx::Error> {
-    let own = wanted.sql.as_str();
-    // Each of these few texts is prepared once.
-    let is_alone = is_first && is_last && !own.contains(';');
-    let sql = match (is_first, is_last) {
-        // One statement alone is a transaction.
-        (true, true) if is_alone => wanted.sql.clone(),
-        (true, true) => AssertSqlSafe(format!("{BEGIN}; {own}; {COMMIT}")).into_sql_str(),
-        (true, false) => AssertSqlSafe(format!("{BEGIN}; {own}")).into_sql_str(),
-        (false, true) => AssertSqlSafe(format!("{own}; {COMMIT}")).into_sql_str(),
-        (false, false) => wanted.sql.clone(),
-    };
-    let mut parts = Vec::new();
-    let mut part = Part::default();
-    // Not the query's own method: it is deprecated, because no other database takes several statements at once.
-    let mut results = connection.fetch_many(sqlx::query_with(sql, wanted.arguments.clone()));
-    while let Some(result) = results.try_next().await? {
-        match result {
-            Either::Right(row) => part.rows.push(row),
-            Either::Left(done) => {
-                part.changed = done.rows_affected();
-                parts.push(std::mem::take(&mut part));
+    /// Writes each of a group that failed together by itself.
+    fn write_each(&mut self, error: rusqlite::Error, patience: Duration) {
+        let mut error = (self.group.len() == 1).then_some(error);
+        for wanted in std::mem::take(&mut self.group) {
+            let outcome = match error.take() {
+                Some(error) => Err(error),
+                None => self.write_one(&wanted.statement, patience),
+            };
+            if outcome.is_err() {
+                hot::end(&self.connection);
             }
+            let _ = wanted.done.send(outcome.map_err(Into::into));
         }
     }
-    drop(results);
-    Ok(Outcome(parts.into_iter().skip(usize::from(is_first && !is_alone)).collect()))
+
+    /// Writes what one caller wants, or leaves it to be ended.
+    fn write_one(&self, statement: &Statement, patience: Duration) -> rusqlite::Result<Outcome> {
+        hot::begin(&self.connection, patience)?;
+        let outcome = hot::run(&self.connection, statement)?;
+        hot::commit(&self.connection)?;
+        Ok(outcome)
+    }
 }
 
 #[cfg(test)]

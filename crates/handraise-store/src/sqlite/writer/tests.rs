@@ -3,24 +3,31 @@
 use std::{
     path::Path,
     sync::atomic::{AtomicUsize, Ordering},
+    task::{Context, Poll, Waker},
     time::Duration,
 };
 
 use sqlx::{
-    ConnectOptions as _,
+    ConnectOptions as _, SqliteConnection,
     sqlite::{SqliteConnectOptions, SqliteJournalMode},
 };
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
 
 use super::*;
+use crate::statement::Sql;
 
-const ADD: &str = "INSERT INTO notes (id, by_whom) VALUES ($1, $2)";
+const BUSY: Duration = Duration::from_secs(5);
+const ADD: Sql = &["INSERT INTO notes (id, by_whom) VALUES ($1, $2)"];
 /// The second fails when there is a note of that name already.
-const ADD_TWO: &str = transaction!(
+const ADD_TWO: Sql = &[
     "INSERT INTO notes (id, by_whom) VALUES ('first of ' || $1, $2)",
     "INSERT INTO notes (id, by_whom) SELECT $1, $2 WHERE changes() = 1",
-);
+];
+
+fn note(sql: Sql, id: &str) -> Statement {
+    Statement::new(sql).bind(id).bind("Ada")
+}
 
 struct Rig {
     writer: Writer,
@@ -34,13 +41,14 @@ async fn rig() -> Rig {
         .filename(dir.path().join("notes.db"))
         .create_if_missing(true)
         .journal_mode(SqliteJournalMode::Wal)
-        .busy_timeout(Duration::from_secs(5));
+        .busy_timeout(BUSY);
     let mut connection = options.connect().await.unwrap();
     sqlx::query("CREATE TABLE notes (id TEXT PRIMARY KEY NOT NULL, by_whom TEXT NOT NULL)")
         .execute(&mut connection)
         .await
         .unwrap();
-    Rig { writer: Writer::new(connection).unwrap(), reader: options.connect().await.unwrap(), dir }
+    let own = hot::open(&dir.path().join("notes.db"), "PRAGMA synchronous = NORMAL").unwrap();
+    Rig { writer: Writer::new(own, BUSY).unwrap(), reader: connection, dir }
 }
 
 impl Rig {
@@ -51,8 +59,8 @@ impl Rig {
     /// Wants all of these at once, while somebody else has the connection.
     async fn want_together(
         &self,
-        wanted: &[(&'static str, &'static str)],
-    ) -> Vec<JoinHandle<Result<Outcome, sqlx::Error>>> {
+        wanted: &[(Sql, &'static str)],
+    ) -> Vec<JoinHandle<Result<Outcome, Failure>>> {
         let begun = Arc::new(AtomicUsize::new(0));
         let held = self.writer.begin().await.unwrap();
         let writes: Vec<_> = wanted
@@ -61,7 +69,7 @@ impl Rig {
                 let (writer, begun) = (self.writer.clone(), Arc::clone(&begun));
                 tokio::spawn(async move {
                     begun.fetch_add(1, Ordering::Relaxed);
-                    writer.write(sqlx::query(sql).bind(id).bind("Ada")).await
+                    writer.write(note(sql, id)).await
                 })
             })
             .collect();
@@ -99,14 +107,18 @@ async fn what_waits_is_committed_together_and_acknowledged_afterwards() {
 #[tokio::test]
 async fn one_that_fails_neither_loses_nor_blocks_the_others_of_its_group() {
     let mut rig = rig().await;
-    rig.writer.write(sqlx::query(ADD).bind("taken").bind("Ada")).await.unwrap();
+    rig.writer.write(note(ADD, "taken")).await.unwrap();
     let wanted = [(ADD, "a"), (ADD_TWO, "taken"), (ADD_TWO, "b"), (ADD, "taken"), (ADD, "c")];
     let mut failed = Vec::new();
     for (write, (_, name)) in rig.want_together(&wanted).await.into_iter().zip(wanted) {
         match write.await.unwrap() {
             Ok(outcome) => assert_eq!(outcome.changed(0), 1),
-            Err(sqlx::Error::Database(error)) if error.is_unique_violation() => failed.push(name),
-            Err(error) => panic!("{error}"),
+            Err(Failure::Written(error))
+                if error.sqlite_error_code() == Some(rusqlite::ErrorCode::ConstraintViolation) =>
+            {
+                failed.push(name);
+            }
+            Err(error) => panic!("{error:?}"),
         }
     }
     assert_eq!(failed, ["taken", "taken"]);
@@ -115,15 +127,15 @@ async fn one_that_fails_neither_loses_nor_blocks_the_others_of_its_group() {
 
 #[tokio::test]
 async fn each_of_a_group_hears_of_its_own_rows() {
-    const COUNT: &str = transaction!(
+    const COUNT: Sql = &[
         "INSERT INTO notes (id, by_whom) VALUES ($1, $2) ON CONFLICT (id) DO NOTHING",
         "SELECT $1, CAST(COUNT(*) AS TEXT) FROM notes",
-    );
+    ];
     let rig = rig().await;
     let wanted = [(COUNT, "a"), (COUNT, "a"), (COUNT, "b")];
     let mut heard = Vec::new();
     for write in rig.want_together(&wanted).await {
-        let outcome = write.await.unwrap().unwrap();
+        let mut outcome = write.await.unwrap().unwrap();
         let row: (String, String) = outcome.row(1).unwrap().unwrap();
         heard.push((outcome.changed(0), row.0, row.1));
     }
@@ -135,14 +147,14 @@ async fn each_of_a_group_hears_of_its_own_rows() {
 async fn a_transaction_that_was_given_up_leaves_nothing_and_holds_nobody_up() {
     let mut rig = rig().await;
     let mut given_up = rig.writer.begin().await.unwrap();
-    sqlx::query(ADD).bind("a").bind("Ada").execute(&mut *given_up).await.unwrap();
+    given_up.run(note(ADD, "a")).await.unwrap();
     drop(given_up);
     // Nobody of ours writes, and another program may.
-    sqlx::query(ADD).bind("b").bind("Grace").execute(&mut rig.reader).await.unwrap();
+    sqlx::query(ADD[0]).bind("b").bind("Grace").execute(&mut rig.reader).await.unwrap();
     let mut given_up = rig.writer.begin().await.unwrap();
-    sqlx::query(ADD).bind("c").bind("Ada").execute(&mut *given_up).await.unwrap();
+    given_up.run(note(ADD, "c")).await.unwrap();
     drop(given_up);
-    rig.writer.write(sqlx::query(ADD).bind("d").bind("Ada")).await.unwrap();
+    rig.writer.write(note(ADD, "d")).await.unwrap();
     rig.writer.begin().await.unwrap().commit().await.unwrap();
     assert_eq!(rig.notes().await, ["b", "d"]);
 }
@@ -151,16 +163,42 @@ async fn a_transaction_that_was_given_up_leaves_nothing_and_holds_nobody_up() {
 async fn who_gives_up_waiting_holds_nobody_up_and_a_closed_writer_says_so() {
     let mut rig = rig().await;
     let held = rig.writer.begin().await.unwrap();
-    let given_up = tokio::time::timeout(
-        Duration::from_millis(1),
-        rig.writer.write(sqlx::query(ADD).bind("a").bind("Ada")),
-    );
+    let given_up = tokio::time::timeout(Duration::from_millis(1), rig.writer.write(note(ADD, "a")));
     assert!(given_up.await.is_err());
     held.commit().await.unwrap();
-    rig.writer.write(sqlx::query(ADD).bind("b").bind("Ada")).await.unwrap();
+    rig.writer.write(note(ADD, "b")).await.unwrap();
     assert_eq!(rig.notes().await, ["a", "b"]);
     rig.writer.close().await;
-    let late = rig.writer.write(sqlx::query(ADD).bind("c").bind("Ada")).await;
-    assert!(matches!(late, Err(sqlx::Error::PoolClosed)), "{late:?}");
-    assert!(matches!(rig.writer.begin().await, Err(sqlx::Error::PoolClosed)));
+    let late = rig.writer.write(note(ADD, "c")).await;
+    assert!(matches!(late, Err(Failure::Driver(sqlx::Error::PoolClosed))), "{late:?}");
+    assert!(matches!(rig.writer.begin().await, Err(Failure::Driver(sqlx::Error::PoolClosed))));
+}
+
+#[tokio::test]
+async fn while_another_program_has_the_file_locked_writers_wait_and_nobodys_thread_stands_still() {
+    let mut rig = rig().await;
+    sqlx::query("BEGIN IMMEDIATE").execute(&mut rig.reader).await.unwrap();
+    let writer = rig.writer.clone();
+    let write = tokio::spawn(async move { writer.write(note(ADD, "a")).await });
+    let writer = rig.writer.clone();
+    let aside = tokio::spawn(async move { writer.write_aside(note(ADD, "b")).await });
+    let writer = rig.writer.clone();
+    let begun = tokio::spawn(async move { writer.begin().await?.commit().await });
+    // This runtime has one thread: it would not come to this if that stood still.
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    assert!(!write.is_finished() && !aside.is_finished() && !begun.is_finished());
+    sqlx::query("COMMIT").execute(&mut rig.reader).await.unwrap();
+    write.await.unwrap().unwrap();
+    aside.await.unwrap().unwrap();
+    begun.await.unwrap().unwrap();
+    assert_eq!(rig.notes().await, ["a", "b"]);
+}
+
+#[tokio::test]
+async fn what_nobody_has_to_wait_for_is_written_by_whoever_wants_it() {
+    let rig = rig().await;
+    let mut write = std::pin::pin!(rig.writer.write(note(ADD, "a")));
+    // One poll, and no other thread has a part in it.
+    let written = write.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+    assert!(matches!(written, Poll::Ready(Ok(_))), "{written:?}");
 }
