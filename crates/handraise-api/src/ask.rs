@@ -82,13 +82,17 @@ pub struct AskContent {
 impl AskContent {
     /// SHA-256 of the content as JSON text, in hex: names what was painted and what was answered (S9, S15).
     pub fn digest(&self) -> String {
+        // The text of a value that came from JSON text cannot fail; an empty one would only never match.
+        Self::digest_of(&serde_json::to_string(self).unwrap_or_default())
+    }
+
+    /// The [`digest`](Self::digest) of content whose JSON text this is.
+    pub fn digest_of(text: &str) -> String {
         use std::fmt::Write as _;
 
         use sha2::{Digest as _, Sha256};
 
-        // The text of a value that came from JSON text cannot fail; an empty one would only never match.
-        let text = serde_json::to_vec(self).unwrap_or_default();
-        Sha256::digest(&text).iter().fold(String::with_capacity(64), |mut hex, byte| {
+        Sha256::digest(text).iter().fold(String::with_capacity(64), |mut hex, byte| {
             let _ = write!(hex, "{byte:02x}");
             hex
         })

@@ -1,5 +1,6 @@
 //! What is particular to SQLite: files and their modes, its connections, and what its errors mean.
 
+mod desk;
 mod hot;
 mod readers;
 mod writer;

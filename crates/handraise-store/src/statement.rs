@@ -19,11 +19,19 @@ pub(crate) enum Value {
 pub(crate) struct Statement {
     pub(crate) sql: Sql,
     pub(crate) values: Vec<Value>,
+    /// See [`ahead`](Self::ahead).
+    pub(crate) is_ahead: bool,
 }
 
 impl Statement {
     pub(crate) const fn new(sql: Sql) -> Self {
-        Self { sql, values: Vec::new() }
+        Self { sql, values: Vec::new(), is_ahead: false }
+    }
+
+    /// Goes ahead of what waits to be written: a person waits for it.
+    pub(crate) const fn ahead(mut self) -> Self {
+        self.is_ahead = true;
+        self
     }
 
     pub(crate) fn bind(mut self, value: impl Into<Value>) -> Self {

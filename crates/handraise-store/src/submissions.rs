@@ -203,7 +203,7 @@ impl Store {
     pub async fn submit(&self, now: Now, submissions: &[NewSubmission]) -> Result<Vec<bool>, StoreError> {
         on!(self, db => {
             if let [new] = submissions {
-                return Ok(vec![is_open(db.write(insert!(INSERT, now, new)).await?.row(0)?)?]);
+                return Ok(vec![is_open(db.write(insert!(INSERT, now, new).ahead()).await?.row(0)?)?]);
             }
             let mut tx = db.begin().await?;
             let mut open = Vec::with_capacity(submissions.len());

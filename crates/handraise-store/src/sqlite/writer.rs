@@ -1,63 +1,49 @@
 //! The one connection that writes, and how those who write share it.
 //!
 //! What a caller wants written is handed over whole. When nobody is writing, the caller writes it itself, on its own
-//! thread: every change of threads takes as long as a small transaction. It never waits there: when somebody is writing,
-//! or another program has the file locked, a thread of ours sees to it. What waits meanwhile is written together, in one
-//! transaction, and acknowledged after it was committed; the pages that it changes are then written to the log once. When
-//! one of a group fails, nothing of the group is kept, and each is written by itself: a bad one neither loses nor holds
-//! up the others.
+//! thread: every change of threads takes as long as a small transaction. What waits meanwhile is written next, together,
+//! in one transaction, and acknowledged after it was committed; the pages that it changes are then written to the log
+//! once. When one of a group fails, nothing of the group is kept, and each is written by itself: a bad one neither loses
+//! nor holds up the others. What [goes ahead](Statement::ahead) does not wait for what only came before it.
+//!
+//! Callers' threads are never waited on: what is left for long, or waits for another program that has the file locked, is
+//! seen to by a thread of ours.
 
-use std::{io, sync::Arc, thread, time::Duration};
-
-use rusqlite::Connection;
-use tokio::{
-    runtime,
-    sync::{Mutex, Notify, OwnedMappedMutexGuard, OwnedMutexGuard, mpsc, oneshot},
-    task,
+use std::{
+    io,
+    sync::{Arc, mpsc},
+    thread,
+    time::Duration,
 };
 
-use super::hot;
+use rusqlite::Connection;
+use tokio::{sync::oneshot, task};
+
+use super::{
+    desk::{Desk, Next, Places, Wanted},
+    hot,
+};
 use crate::{
     error::Failure,
     statement::{Outcome, Statement},
 };
 
-/// Most that are written together: the first of them waits for the last.
-const MOST_TOGETHER: usize = 64;
-/// How many may wait; whoever comes then waits for a place.
-const MOST_WAITING: usize = 1_024;
-
 /// Writes a page of no importance.
 const BEGIN_ANEW: Statement = Statement::new(&["INSERT INTO meta (key, value) VALUES ('logs', '1') \
     ON CONFLICT (key) DO UPDATE SET value = CAST(value AS INTEGER) + 1"]);
 
-/// What a caller wants written.
-#[derive(Debug)]
-struct Wanted {
-    statement: Statement,
-    done: oneshot::Sender<Result<Outcome, Failure>>,
-}
-
-/// The connection, and what waits for it.
-#[derive(Debug)]
-struct Held {
-    connection: Connection,
-    queue: mpsc::Receiver<Wanted>,
-    /// What was taken from the queue and is not written yet.
-    group: Vec<Wanted>,
-    busy: Duration,
-}
-
-/// The connection, until it is closed.
-type Shared = Arc<Mutex<Option<Held>>>;
-
 /// The one connection that writes.
 #[derive(Debug, Clone)]
-pub(super) struct Writer {
-    shared: Shared,
-    waiting: mpsc::Sender<Wanted>,
-    /// That there is something for the thread to do.
-    call: Arc<Notify>,
+pub(super) struct Writer(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    /// The connection lies here while nobody uses it.
+    desk: Desk<Connection, Lent>,
+    places: Places,
+    /// To the thread that writes what is left.
+    thread: mpsc::Sender<Lent>,
+    busy: Duration,
 }
 
 impl Writer {
@@ -66,61 +52,52 @@ impl Writer {
     /// # Errors
     /// When there is no thread to be had.
     pub(super) fn new(connection: Connection, busy: Duration) -> io::Result<Self> {
-        let (waiting, queue) = mpsc::channel(MOST_WAITING);
-        let shared = Arc::new(Mutex::new(Some(Held { connection, queue, group: Vec::new(), busy })));
-        let call = Arc::new(Notify::new());
-        let serving = serve(Arc::clone(&shared), Arc::clone(&call));
-        let own = runtime::Builder::new_current_thread().build()?;
-        thread::Builder::new().name("store-writer".into()).spawn(move || own.block_on(serving))?;
-        Ok(Self { shared, waiting, call })
+        let (thread, left) = mpsc::channel::<Lent>();
+        let serve = move || left.into_iter().for_each(|lent| lent.write_what_waits(usize::MAX, busy));
+        thread::Builder::new().name("store-writer".into()).spawn(serve)?;
+        Ok(Self(Arc::new(Shared { desk: Desk::new(connection), places: Places::new(), thread, busy })))
     }
 
     /// Writes what the statement says and returns after it was committed. Whoever gives up waiting may find it written.
     pub(super) async fn write(&self, statement: Statement) -> Result<Outcome, Failure> {
+        let place = self.0.places.take().await.ok_or_else(closed)?;
         let (done, outcome) = oneshot::channel();
-        self.waiting.send(Wanted { statement, done }).await.map_err(|_| closed())?;
-        let written = match self.shared.try_lock() {
-            Ok(mut held) => held.as_mut().is_none_or(|held| held.write_waiting(Duration::ZERO)),
-            Err(_) => false,
-        };
-        if !written {
-            self.call.notify_one();
+        // Who is waited for does not stay for others.
+        let rounds = if statement.is_ahead { 1 } else { 2 };
+        let connection = self.0.desk.want(Wanted { statement, done, place }).map_err(|_| closed())?;
+        if let Some(connection) = connection {
+            self.lend(connection).write_what_waits(rounds, Duration::ZERO);
         }
         outcome.await.map_err(|_| closed())?
     }
 
     /// Writes what the statement says, which takes long: nobody's thread is to stand still for it.
     pub(super) async fn write_aside(&self, statement: Statement) -> Result<Outcome, Failure> {
-        self.aside(move |held| {
-            let outcome = held.write_one(&statement, held.busy);
-            outcome.inspect_err(|_| hot::end(&held.connection))
-        })
-        .await
+        self.aside(move |lent, busy| lent.write_one(&statement, busy)).await
     }
 
     /// Begins a transaction of several calls, for what has to look at one answer before it asks the next.
     pub(super) async fn begin(&self) -> Result<Transaction, Failure> {
-        let mut held = self.hold().await?;
-        match hot::begin(&held.connection, Duration::ZERO) {
-            Ok(()) => return Ok(Transaction { held }),
+        let lent = self.hold().await?;
+        match hot::begin(lent.connection()?, Duration::ZERO) {
             Err(error) if hot::is_locked(&error) => {}
-            Err(error) => return Err(error.into()),
+            begun => return begun.map(|()| Transaction(lent)).map_err(Into::into),
         }
+        let busy = self.0.busy;
         let begun = task::spawn_blocking(move || {
-            hot::begin(&held.connection, held.busy)?;
-            Ok::<_, rusqlite::Error>(held)
+            hot::begin(lent.connection()?, busy)?;
+            Ok(Transaction(lent))
         });
-        held = begun.await.map_err(|_| closed())??;
-        Ok(Transaction { held })
+        begun.await.map_err(|_| closed())?
     }
 
     /// Moves what is left of the log into the database file and begins the log anew, while nobody else writes: who writes
     /// meanwhile waits for it. Quick when most was moved before.
     pub(super) async fn fold(&self) -> Result<(), Failure> {
-        self.aside(|held| {
-            held.connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))?;
+        self.aside(|lent, busy| {
+            lent.connection()?.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))?;
             // Who writes first after that waits for a sync; this does it for everybody.
-            held.write_one(&BEGIN_ANEW, held.busy).inspect_err(|_| hot::end(&held.connection))
+            lent.write_one(&BEGIN_ANEW, busy)
         })
         .await
         .map(drop)
@@ -128,26 +105,35 @@ impl Writer {
 
     /// Closes the connection. Nothing can be written any more.
     pub(super) async fn close(&self) {
-        if let Some(held) = self.shared.lock().await.take() {
+        if let Ok(mut lent) = self.hold().await {
+            self.0.places.close();
+            self.0.desk.close();
             // What was acknowledged is in the log, whether it can be folded now or not.
-            let _ = task::spawn_blocking(move || drop(held)).await;
+            let _ = task::spawn_blocking(move || drop(lent.connection.take())).await;
         }
-        self.call.notify_one();
     }
 
     /// Does something that takes long, while nobody else writes, on a thread that may stand still.
     async fn aside<T: Send + 'static>(
         &self,
-        what: impl FnOnce(&mut Held) -> Result<T, rusqlite::Error> + Send + 'static,
+        what: impl FnOnce(&Lent, Duration) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T, Failure> {
-        let mut held = self.hold().await?;
-        let done = task::spawn_blocking(move || what(&mut held));
-        Ok(done.await.map_err(|_| closed())??)
+        let lent = self.hold().await?;
+        let busy = self.0.busy;
+        task::spawn_blocking(move || what(&lent, busy)).await.map_err(|_| closed())?
     }
 
-    async fn hold(&self) -> Result<OwnedMappedMutexGuard<Option<Held>, Held>, Failure> {
-        let held = Arc::clone(&self.shared).lock_owned().await;
-        OwnedMutexGuard::try_map(held, Option::as_mut).map_err(|_| closed())
+    /// Waits for the connection. It is held until what is returned is dropped.
+    async fn hold(&self) -> Result<Lent, Failure> {
+        let (lend, lent) = oneshot::channel();
+        match self.0.desk.ask_for(lend).map_err(|_| closed())? {
+            Some(connection) => Ok(self.lend(connection)),
+            None => lent.await.map_err(|_| closed()),
+        }
+    }
+
+    fn lend(&self, connection: Connection) -> Lent {
+        Lent { connection: Some(connection), shared: Arc::clone(&self.0) }
     }
 }
 
@@ -155,105 +141,141 @@ fn closed() -> Failure {
     Failure::Driver(sqlx::Error::PoolClosed)
 }
 
+/// The connection, in somebody's hands. Whoever drops it has it written what waited meanwhile.
+#[derive(Debug)]
+struct Lent {
+    connection: Option<Connection>,
+    shared: Arc<Shared>,
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        let Some(connection) = self.connection.take() else { return };
+        hot::end(&connection);
+        if let Some(connection) = self.shared.desk.lay_back(connection) {
+            self.leave(connection);
+        }
+    }
+}
+
+impl Lent {
+    fn connection(&self) -> Result<&Connection, Failure> {
+        self.connection.as_ref().ok_or_else(closed)
+    }
+
+    /// Leaves the connection, and what waits for it, to the thread.
+    fn leave(&self, connection: Connection) {
+        let left = Self { connection: Some(connection), shared: Arc::clone(&self.shared) };
+        if let Err(mpsc::SendError(mut left)) = self.shared.thread.send(left) {
+            // There is no thread any more: whoever waits hears that nothing can be written.
+            self.shared.desk.close();
+            left.connection = None;
+        }
+    }
+
+    /// Writes what waits, in so many rounds at most, and leaves what comes after to the thread.
+    fn write_what_waits(mut self, rounds: usize, patience: Duration) {
+        for _ in 0..rounds {
+            let Some(connection) = self.connection.take() else { return };
+            match self.shared.desk.next(connection) {
+                Next::Nothing => return,
+                Next::Lend(connection, lend) => {
+                    let lent = Self { connection: Some(connection), shared: Arc::clone(&self.shared) };
+                    match lend.send(lent) {
+                        Ok(()) => return,
+                        // Whoever asked for it has given up.
+                        Err(mut lent) => self.connection = lent.connection.take(),
+                    }
+                }
+                Next::Group(connection, group) => {
+                    let left = write_group(&connection, group, patience);
+                    if !left.is_empty() {
+                        self.shared.desk.put_off(left);
+                        return self.leave(connection);
+                    }
+                    self.connection = Some(connection);
+                }
+            }
+        }
+    }
+
+    /// Writes what one caller wants.
+    fn write_one(&self, statement: &Statement, patience: Duration) -> Result<Outcome, Failure> {
+        let connection = self.connection()?;
+        Ok(write_one(connection, statement, patience).inspect_err(|_| hot::end(connection))?)
+    }
+}
+
 /// A write transaction; what was not committed when it is dropped is rolled back.
 #[derive(Debug)]
-pub(crate) struct Transaction {
-    held: OwnedMappedMutexGuard<Option<Held>, Held>,
-}
+pub(crate) struct Transaction(Lent);
 
 impl Transaction {
     /// Runs statements within it. There is nothing to wait for; of another database there would be.
     #[expect(clippy::unused_async, reason = "as of any database")]
     pub(crate) async fn run(&mut self, statement: Statement) -> Result<Outcome, Failure> {
-        Ok(hot::run(&self.held.connection, &statement)?)
+        Ok(hot::run(self.0.connection()?, &statement)?)
     }
 
     #[expect(clippy::unused_async, reason = "as of any database")]
     pub(crate) async fn commit(self) -> Result<(), Failure> {
-        Ok(hot::commit(&self.held.connection)?)
+        Ok(hot::commit(self.0.connection()?)?)
     }
 }
 
-impl Drop for Transaction {
-    fn drop(&mut self) {
-        hot::end(&self.held.connection);
+/// Writes a group. Returns what is left of it, because the file is locked.
+fn write_group(connection: &Connection, group: Vec<Wanted>, patience: Duration) -> Vec<Wanted> {
+    match together(connection, &group, patience) {
+        Ok(outcomes) => {
+            for (wanted, outcome) in group.into_iter().zip(outcomes) {
+                wanted.tell(Ok(outcome));
+            }
+        }
+        Err(error) => {
+            hot::end(connection);
+            if patience.is_zero() && hot::is_locked(&error) {
+                return group;
+            }
+            write_each(connection, group, error, patience);
+        }
+    }
+    Vec::new()
+}
+
+/// Writes all of the group in one transaction, or fails.
+fn together(connection: &Connection, group: &[Wanted], patience: Duration) -> rusqlite::Result<Vec<Outcome>> {
+    hot::begin(connection, patience)?;
+    let outcomes = group.iter().map(|wanted| hot::run(connection, &wanted.statement));
+    let outcomes = outcomes.collect::<rusqlite::Result<_>>()?;
+    hot::commit(connection)?;
+    Ok(outcomes)
+}
+
+/// Writes each of a group that failed together by itself.
+fn write_each(connection: &Connection, group: Vec<Wanted>, error: rusqlite::Error, patience: Duration) {
+    let mut error = (group.len() == 1).then_some(error);
+    for wanted in group {
+        let outcome = match error.take() {
+            Some(error) => Err(error),
+            None => write_one(connection, &wanted.statement, patience),
+        };
+        if outcome.is_err() {
+            hot::end(connection);
+        }
+        wanted.tell(outcome.map_err(Into::into));
     }
 }
 
-/// Writes what those who want it could not write themselves, until nobody can want anything any more.
-async fn serve(shared: Shared, call: Arc<Notify>) {
-    loop {
-        call.notified().await;
-        let mut is_more = true;
-        while is_more {
-            let mut held = shared.lock().await;
-            let Some(held) = held.as_mut() else { return };
-            held.write_waiting(held.busy);
-            is_more = !held.queue.is_empty();
-        }
-    }
-}
-
-impl Held {
-    /// Writes what waits. Says whether nothing of it is left to be written, because the file is locked.
-    fn write_waiting(&mut self, patience: Duration) -> bool {
-        while self.group.len() < MOST_TOGETHER
-            && let Ok(wanted) = self.queue.try_recv()
-        {
-            self.group.push(wanted);
-        }
-        if self.group.is_empty() {
-            return true;
-        }
-        match self.together(patience) {
-            Ok(outcomes) => {
-                for (wanted, outcome) in self.group.drain(..).zip(outcomes) {
-                    // Whoever wanted it may have given up.
-                    let _ = wanted.done.send(Ok(outcome));
-                }
-            }
-            Err(error) => {
-                hot::end(&self.connection);
-                if patience.is_zero() && hot::is_locked(&error) {
-                    return false;
-                }
-                self.write_each(error, patience);
-            }
-        }
-        self.queue.is_empty()
-    }
-
-    /// Writes all of the group in one transaction, or fails.
-    fn together(&self, patience: Duration) -> rusqlite::Result<Vec<Outcome>> {
-        hot::begin(&self.connection, patience)?;
-        let outcomes = self.group.iter().map(|wanted| hot::run(&self.connection, &wanted.statement));
-        let outcomes = outcomes.collect::<rusqlite::Result<_>>()?;
-        hot::commit(&self.connection)?;
-        Ok(outcomes)
-    }
-
-    /// Writes each of a group that failed together by itself.
-    fn write_each(&mut self, error: rusqlite::Error, patience: Duration) {
-        let mut error = (self.group.len() == 1).then_some(error);
-        for wanted in std::mem::take(&mut self.group) {
-            let outcome = match error.take() {
-                Some(error) => Err(error),
-                None => self.write_one(&wanted.statement, patience),
-            };
-            if outcome.is_err() {
-                hot::end(&self.connection);
-            }
-            let _ = wanted.done.send(outcome.map_err(Into::into));
-        }
-    }
-
-    /// Writes what one caller wants, or leaves it to be ended.
-    fn write_one(&self, statement: &Statement, patience: Duration) -> rusqlite::Result<Outcome> {
-        hot::begin(&self.connection, patience)?;
-        let outcome = hot::run(&self.connection, statement)?;
-        hot::commit(&self.connection)?;
-        Ok(outcome)
-    }
+/// Writes what one caller wants, or leaves it to be ended.
+fn write_one(
+    connection: &Connection,
+    statement: &Statement,
+    patience: Duration,
+) -> rusqlite::Result<Outcome> {
+    hot::begin(connection, patience)?;
+    let outcome = hot::run(connection, statement)?;
+    hot::commit(connection)?;
+    Ok(outcome)
 }
 
 #[cfg(test)]

@@ -74,7 +74,7 @@ impl Rig {
             })
             .collect();
         while begun.load(Ordering::Relaxed) < wanted.len() {
-            tokio::task::yield_now().await;
+            task::yield_now().await;
         }
         assert!(
             writes.iter().all(|write| !write.is_finished()),
