@@ -1,7 +1,7 @@
 //! Opening asks, and hearing of them again.
 
 use handraise_api::{
-    ask::{Ask, Origin},
+    ask::{Ask, AskContent, Origin},
     frame::AnnouncedAsk,
     session::{Author, Message, MessageKind},
     words::{AskState, HolderKind, Outcome, Provenance, Rail},
@@ -18,6 +18,7 @@ use crate::{
     sessions::{self, Claim},
     settle::{self, Ending},
     statement::{Sql, Statement},
+    transcripts,
 };
 
 /// An ask as its holder announced it, and who that holder is.
@@ -33,8 +34,8 @@ pub struct Announcement<'a> {
     pub holder_owner: Option<&'a str>,
     /// The ask.
     pub ask: &'a AnnouncedAsk,
-    /// See [`handraise_api::ask::AskContent::digest`].
-    pub digest: &'a str,
+    /// Its content as JSON text.
+    pub content: &'a str,
 }
 
 /// What an announcement came to.
@@ -140,11 +141,11 @@ fn content_changed(now: Now) -> Ending {
 }
 
 /// An ask that has just opened, as operators see it.
-fn opened(now: Now, new: &Announcement<'_>, times: &Times) -> Result<Ask, Failure> {
+fn opened(now: Now, new: &Announcement<'_>, times: &Times, digest: String) -> Result<Ask, Failure> {
     let wall = |at: Option<i64>| at.map(|at| rows::time("asks", at)).transpose();
     Ok(Ask {
         id: new.ask.id.clone(),
-        digest: new.digest.to_owned(),
+        digest,
         state: AskState::Open,
         content: new.ask.content.clone(),
         origin: Origin {
@@ -165,12 +166,12 @@ fn opened(now: Now, new: &Announcement<'_>, times: &Times) -> Result<Ask, Failur
 
 /// Binds the parameters of [`INSERT`].
 macro_rules! bind_insert {
-    ($query:expr, $now:expr, $new:expr, $times:expr, $bytes:expr, $content:expr, $client:expr, $bounds:expr) => {{
+    ($query:expr, $now:expr, $new:expr, $times:expr, $bytes:expr, $digest:expr, $client:expr, $bounds:expr) => {{
         let (new, times, bounds): (&Announcement<'_>, &Times, &Bounds) = ($new, $times, $bounds);
         $query
             .bind(&new.ask.id)
             .bind(new.instance)
-            .bind(new.digest)
+            .bind($digest)
             .bind(new.ask.content.source.as_str())
             .bind(&new.ask.content.session_id)
             .bind($bytes)
@@ -182,7 +183,7 @@ macro_rules! bind_insert {
             .bind(new.holder_token)
             .bind($client)
             .bind(&new.ask.server)
-            .bind($content)
+            .bind(new.content)
             .bind(i64::from(bounds.open_asks))
             .bind(holdings::bytes(bounds.open_bytes))
             .bind(i64::from(bounds.token_open_asks))
@@ -195,7 +196,7 @@ macro_rules! bind_insert {
 
 /// What another announcement of a known ask comes to, within a transaction.
 macro_rules! hear_again {
-    ($tx:expr, $now:expr, $new:expr, $times:expr, $known:expr) => {{
+    ($tx:expr, $now:expr, $new:expr, $times:expr, $digest:expr, $known:expr) => {{
         let (now, new, times, known): (Now, &Announcement<'_>, &Times, Known) = ($now, $new, $times, $known);
         let id = &new.ask.id;
         let vanished = || Failure::row("asks", "a row vanished");
@@ -203,7 +204,7 @@ macro_rules! hear_again {
             Announced::NotOwner
         } else if known.state == "settled" {
             Announced::Settled(Box::new(by_id_in!($tx, id).ok_or_else(vanished)?.ask))
-        } else if known.digest != new.digest {
+        } else if known.digest != $digest {
             let _ended: bool = settle::settle_in!($tx, id, &content_changed(now));
             Announced::ContentChanged(Box::new(by_id_in!($tx, id).ok_or_else(vanished)?.ask))
         } else if times.differ(&known) {
@@ -234,8 +235,8 @@ impl Store {
         let ask = new.ask;
         on!(self, db => {
             let times = Times::of(now, ask);
-            let content = rows::text("asks", &ask.content)?;
-            let bytes = i64::try_from(content.len()).unwrap_or(i64::MAX / 2);
+            let digest = AskContent::digest_of(new.content);
+            let bytes = i64::try_from(new.content.len()).unwrap_or(i64::MAX / 2);
             let client = ask.client.as_ref().map(|client| rows::text("asks", client)).transpose()?;
             let entry = ask.content.session_id.as_ref().map(|session| {
                 clarification_request(now, session, &ask.id, &ask.content.message)
@@ -243,7 +244,7 @@ impl Store {
             // Most often an ask is new and its session is there, and one call does it.
             let statements = if entry.is_some() { INSERT_IN_SESSION } else { INSERT };
             let query = Statement::new(statements);
-            let mut query = bind_insert!(query, now, new, &times, bytes, &content, &client, bounds);
+            let mut query = bind_insert!(query, now, new, &times, bytes, &digest, &client, bounds);
             if let Some(entry) = &entry {
                 let body = rows::text("messages", entry)?;
                 query = query.bind(i64::try_from(body.len()).unwrap_or(i64::MAX)).bind(body);
@@ -254,20 +255,20 @@ impl Store {
                 if let Some(entry) = entry {
                     let (seq, held): (i64, i64) =
                         outcome.row(1)?.ok_or_else(|| Failure::row("sessions", "a row vanished"))?;
-                    if held > sessions::TRANSCRIPT_BYTES {
+                    if held > transcripts::TRANSCRIPT_BYTES {
                         let mut tx = db.begin().await?;
-                        sessions::trim_in!(tx, &entry.session_id, held);
+                        transcripts::trim_in!(tx, &entry.session_id, held);
                         tx.commit().await?;
                     }
                     message = Some(Box::new(Message { seq: u64::try_from(seq).unwrap_or(0), ..entry }));
                 }
-                return Ok(Announced::Opened { ask: Box::new(opened(now, new, &times)?), message });
+                return Ok(Announced::Opened { ask: Box::new(opened(now, new, &times, digest)?), message });
             }
             let mut tx = db.begin().await?;
             let known: Option<Known> =
                 tx.run(Statement::new(&[FIND]).bind(&ask.id)).await?.row(0)?;
             if let Some(known) = known {
-                let again = hear_again!(tx, now, new, &times, known);
+                let again = hear_again!(tx, now, new, &times, digest, known);
                 tx.commit().await?;
                 return Ok(again);
             }
@@ -282,7 +283,7 @@ impl Store {
                 }
             }
             let query = Statement::new(INSERT);
-            let query = bind_insert!(query, now, new, &times, bytes, &content, &client, bounds);
+            let query = bind_insert!(query, now, new, &times, bytes, &digest, &client, bounds);
             if tx.run(query).await?.changed(0) == 0 {
                 let counting = Statement::new(&[holdings::COUNTS])
                     .bind(new.instance)
@@ -295,10 +296,10 @@ impl Store {
             }
             let mut message = None;
             if let Some(entry) = entry {
-                message = sessions::append_in!(tx, now, new.instance, None, entry, i64::MAX);
+                message = transcripts::append_in!(tx, now, new.instance, None, entry, i64::MAX);
             }
             tx.commit().await?;
-            Ok(Announced::Opened { ask: Box::new(opened(now, new, &times)?), message: message.map(Box::new) })
+            Ok(Announced::Opened { ask: Box::new(opened(now, new, &times, digest)?), message: message.map(Box::new) })
         })
     }
 

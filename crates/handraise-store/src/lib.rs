@@ -30,6 +30,7 @@ mod settle;
 mod sqlite;
 mod statement;
 mod submissions;
+mod transcripts;
 
 use std::path::Path;
 
@@ -45,10 +46,11 @@ pub use holdings::{Bounds, Full};
 pub use lists::{Cursor, Filter, Page};
 pub use outbox::{Notice, NoticeKind};
 pub use retention::Retention;
-pub use sessions::{Appended, Claim, NewSession};
+pub use sessions::{Claim, NewSession};
 pub use settle::{Ending, Settled};
 pub use sqlite::{DATABASE_FILE, Sqlite};
 pub use submissions::{NewSubmission, Painted, Replied, StoredSubmission, Verdict};
+pub use transcripts::Appended;
 
 /// What time it is, on both clocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -168,8 +168,9 @@ impl<'a> Talk<'a> {
         for ended in &part.settlements {
             refused_of_part(&ended.pending_id, self.note_settled(ended).await)?;
         }
-        for ask in &part.asks {
-            refused_of_part(&ask.id, self.announce(ask).await)?;
+        for ask in part.asks {
+            let id = ask.id.clone();
+            refused_of_part(&id, self.announce(ask).await)?;
         }
         if part.last {
             self.reconcile().await?;
@@ -217,10 +218,10 @@ impl<'a> Talk<'a> {
             );
             return Err(refusal(ErrorCode::LimitExceeded, message).into());
         }
-        self.announce(&ask).await
+        self.announce(ask).await
     }
 
-    async fn announce(&mut self, ask: &AnnouncedAsk) -> Result<(), Said> {
+    async fn announce(&mut self, mut ask: AnnouncedAsk) -> Result<(), Said> {
         let (app, connection) = (self.app, self.connection);
         if AskId::new(ask.id.as_str()).is_err() {
             return Err(refusal(ErrorCode::BadRequest, "an ask's id is no id").into());
@@ -228,7 +229,9 @@ impl<'a> Talk<'a> {
         if ask.content.session_id.as_ref().is_some_and(|id| AskId::new(id.as_str()).is_err()) {
             return Err(refusal(ErrorCode::BadRequest, "an ask's session_id is no id").into());
         }
-        self.check_size(ask)?;
+        // What was read from JSON can be written as JSON.
+        let content = serde_json::to_string(&ask.content).unwrap_or_default();
+        self.check_size(&ask, content.len())?;
         if ask.content.who != Who::Operator && connection.grant.token.owner.is_none() {
             self.audit(Refused::Answerers, Some(&ask.id)).await;
             let message = "nobody could answer this: it says whose answer counts (`who`), and the holder's token has no \
@@ -236,20 +239,18 @@ impl<'a> Talk<'a> {
                            HANDRAISE_TOKEN to it (docs/agents.md, \"Whose answers count\")";
             return Err(refusal(ErrorCode::BadRequest, message).into());
         }
-        let mut shortened = ask.clone();
-        if let Some(client) = &mut shortened.client {
+        if let Some(client) = &mut ask.client {
             client.name = short(&client.name).to_owned();
             client.version = client.version.as_deref().map(|version| short(version).to_owned());
         }
-        shortened.server = shortened.server.as_deref().map(|server| short(server).to_owned());
-        let digest = ask.content.digest();
+        ask.server = ask.server.as_deref().map(|server| short(server).to_owned());
         let new = Announcement {
             instance: &connection.instance,
             kind: connection.kind,
             holder_token: &connection.grant.token.name,
             holder_owner: connection.grant.token.owner.as_deref(),
-            ask: &shortened,
-            digest: &digest,
+            ask: &ask,
+            content: &content,
         };
         let is_new = app.open.note(&ask.id, &ask.content, &connection.instance, new.holder_owner);
         let announced = app.store.announce(app.now(), &new, &app.settings.bounds()).await;
@@ -303,11 +304,11 @@ impl<'a> Talk<'a> {
     }
 
     /// Whether the ask is as small as a form may be.
-    fn check_size(&self, ask: &AnnouncedAsk) -> Result<(), ErrorBody> {
+    fn check_size(&self, ask: &AnnouncedAsk, bytes: usize) -> Result<(), ErrorBody> {
         let questions = &ask.content.questions;
         let is_large = questions.len() > MAX_PROPERTIES
             || questions.iter().any(|question| question.choices.len() > MAX_CHOICES)
-            || serde_json::to_vec(&ask.content).map_or(0, |text| text.len()) > LARGEST_ASK;
+            || bytes > LARGEST_ASK;
         if !is_large {
             return Ok(());
         }

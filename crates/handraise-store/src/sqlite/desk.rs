@@ -199,3 +199,6 @@ impl<C, L> Desk<C, L> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+mod tests;

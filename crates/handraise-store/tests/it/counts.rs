@@ -239,14 +239,14 @@ async fn rows_of_before_the_counts_are_counted_when_the_database_is_opened() {
 
 /// What opening an ask comes to within bounds.
 async fn open(store: &Store, holder: &str, asked: &AnnouncedAsk, bounds: &Bounds) -> Option<Full> {
-    let digest = asked.content.digest();
+    let content = serde_json::to_string(&asked.content).unwrap();
     let new = handraise_store::Announcement {
         instance: holder,
         kind: handraise_api::words::HolderKind::Agent,
         holder_token: "laptop",
         holder_owner: None,
         ask: asked,
-        digest: &digest,
+        content: &content,
     };
     match store.announce(at(1), &new, bounds).await.unwrap() {
         Announced::Full(full) => Some(full),

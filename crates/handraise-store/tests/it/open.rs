@@ -125,11 +125,18 @@ async fn a_session_that_nobody_claimed_ends_with_the_run_that_started_it() {
 async fn announce_large(store: &Store, numbers: std::ops::Range<usize>) {
     let mut ask = ask("", None);
     ask.content.message = "x".repeat(1_000_000);
+    let content = serde_json::to_string(&ask.content).unwrap();
     for n in numbers {
         ask.id = format!("large{n}");
         let (kind, holder_token) = (HolderKind::Agent, "laptop");
-        let new =
-            Announcement { instance: "i", kind, holder_token, holder_owner: None, ask: &ask, digest: "d" };
+        let new = Announcement {
+            instance: "i",
+            kind,
+            holder_token,
+            holder_owner: None,
+            ask: &ask,
+            content: &content,
+        };
         store.announce(at(0), &new, &Bounds::NONE).await.unwrap();
     }
 }

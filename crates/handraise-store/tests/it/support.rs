@@ -79,14 +79,14 @@ pub(crate) fn ask(id: &str, deadline_ms: Option<u64>) -> AnnouncedAsk {
 }
 
 pub(crate) async fn announce(store: &Store, now: Now, instance: &str, ask: &AnnouncedAsk) -> Announced {
-    let digest = ask.content.digest();
+    let content = serde_json::to_string(&ask.content).unwrap();
     let new = Announcement {
         instance,
         kind: HolderKind::Agent,
         holder_token: "laptop",
         holder_owner: None,
         ask,
-        digest: &digest,
+        content: &content,
     };
     store.announce(now, &new, &Bounds::NONE).await.unwrap()
 }

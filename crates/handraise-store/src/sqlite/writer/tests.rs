@@ -202,3 +202,25 @@ async fn what_nobody_has_to_wait_for_is_written_by_whoever_wants_it() {
     let written = write.as_mut().poll(&mut Context::from_waker(Waker::noop()));
     assert!(matches!(written, Poll::Ready(Ok(_))), "{written:?}");
 }
+
+#[tokio::test]
+async fn who_is_waited_for_goes_ahead_of_what_came_before() {
+    // What it is written after: how many notes there are.
+    const COUNT: Sql =
+        &["INSERT INTO notes (id, by_whom) VALUES ($1, $2)", "SELECT CAST(COUNT(*) AS TEXT), '' FROM notes"];
+    let rig = rig().await;
+    let held = rig.writer.begin().await.unwrap();
+    let mut writes = Vec::new();
+    for statement in [note(COUNT, "a"), note(COUNT, "b"), note(COUNT, "waited for").ahead()] {
+        let writer = rig.writer.clone();
+        writes.push(tokio::spawn(async move { writer.write(statement).await }));
+        task::yield_now().await;
+    }
+    held.commit().await.unwrap();
+    let mut counts = Vec::new();
+    for write in writes {
+        let (count, _): (String, String) = write.await.unwrap().unwrap().row(1).unwrap().unwrap();
+        counts.push(count);
+    }
+    assert_eq!(counts, ["2", "3", "1"]);
+}
