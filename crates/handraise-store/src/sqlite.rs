@@ -128,9 +128,11 @@ impl Sqlite {
         let mut reader = self.reader().await?;
         let mut log = Log::after(NOTHING, &mut reader).await?;
         if log.logged - log.moved >= WORTH_MOVING {
-            log = Log::after(MOVE, &mut reader).await?;
+            Log::after(MOVE, &mut reader).await?;
+            // A move knows nothing of what came meanwhile.
+            log = Log::after(NOTHING, &mut reader).await?;
             if log.logged >= LONGEST {
-                // What came during the move, so that as little as possible is left for the writer.
+                // So that as little as possible is left for the writer.
                 Log::after(MOVE, &mut reader).await?;
             }
             drop(reader);
