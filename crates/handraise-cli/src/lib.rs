@@ -122,7 +122,20 @@ fn dispatch(arguments: Arguments, environment: Environment) -> Exit {
 
 /// Runs a command's future on a runtime of its own.
 pub(crate) fn block_on<T>(future: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    block_on_runtime(tokio::runtime::Builder::new_multi_thread(), future)
+}
+
+/// The same with one thread, for what is small and passes several tasks: to wake a thread costs more than all
+/// of them.
+pub(crate) fn block_on_one_thread<T>(future: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+    block_on_runtime(tokio::runtime::Builder::new_current_thread(), future)
+}
+
+fn block_on_runtime<T>(
+    mut runtime: tokio::runtime::Builder,
+    future: impl Future<Output = anyhow::Result<T>>,
+) -> anyhow::Result<T> {
+    let runtime = runtime.enable_all().build()?;
     let outcome = runtime.block_on(future);
     // A blocked read of stdin must not keep a finished program.
     runtime.shutdown_background();

@@ -73,7 +73,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Exit {
         holding::inbox(context, otherwise)?
     };
     let settings = agent_settings(context, arguments)?;
-    crate::block_on(async {
+    crate::block_on_one_thread(async {
         let shutdown = signals::shutdown()?;
         // Only once the inbox answers is anything started.
         let holder = if let Some((inbox, token)) = inbox {
