@@ -155,7 +155,7 @@ impl Store {
     /// # Errors
     /// When the database fails.
     pub async fn checkpoint(&self) -> Result<(), StoreError> {
-        on!(self, db => Ok(db.checkpoint().await?))
+        on!(self, db => db.checkpoint().await)
     }
 
     /// Closes the connections, which also folds the write-ahead log into the database file.

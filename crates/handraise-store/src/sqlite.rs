@@ -38,10 +38,11 @@ const BUSY: Duration = Duration::from_secs(5);
 
 /// Pages of the log that are worth being moved into the database file, beside the writer: of a page that changed several
 /// times the last state is moved alone, and a move takes the disk's time whatever its size.
-const WORTH_MOVING: i64 = 8_192;
-/// Pages of the log (128 MiB) at which it begins anew also when there is always somebody who writes: they wait then, for
-/// as long as the disk takes to sync what came since the last move.
-const LONGEST: i64 = 32_768;
+const WORTH_MOVING: i64 = 6_144;
+/// Pages of the log (48 MiB) at which it begins anew also when there is always somebody who writes: they wait then, for
+/// as long as the disk takes to sync what came since the last move. Rarely longer than the file may stay, because to
+/// shorten it takes longer than all else.
+const LONGEST: i64 = 12_288;
 /// Pages of the log (192 MiB) at which the writer moves them itself, should nobody else: that bounds the log.
 const CHECKPOINT_PAGES: &str = "49152";
 
