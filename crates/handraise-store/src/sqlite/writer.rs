@@ -188,12 +188,11 @@ impl Lent {
                     }
                 }
                 Next::Group(connection, group) => {
-                    let left = write_group(&connection, group, patience);
+                    // In our hands meanwhile, so that it comes back whatever happens.
+                    let left = write_group(self.connection.insert(connection), group, patience);
                     if !left.is_empty() {
-                        self.shared.desk.put_off(left);
-                        return self.leave(connection);
+                        return self.shared.desk.put_off(left);
                     }
-                    self.connection = Some(connection);
                 }
             }
         }
