@@ -21,6 +21,7 @@ mod detail;
 mod error;
 mod holdings;
 mod lists;
+mod notes;
 mod outbox;
 mod retention;
 mod rows;

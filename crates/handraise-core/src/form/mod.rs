@@ -34,6 +34,7 @@ pub use order::compare_keys;
 pub use profile::{CompanionMarker, FormProfile, MetaPath, Order, PromptRule};
 pub use refusal::{Ignored, IgnoredPart, Refusal};
 pub use rules::{AnswerError, AnswerRules, Rule};
+pub use secret::says_secret;
 
 use serde_json::{Map, Value};
 

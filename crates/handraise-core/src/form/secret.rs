@@ -7,7 +7,7 @@ pub(super) fn looks_secret(key: &str, title: Option<&str>, format: Option<&str>)
 
 /// Whether a text names a secret: `password`, `apiKey`, `API key`, `GITHUB_TOKEN`, but not `max_tokens` or
 /// `token_limit`.
-fn says_secret(text: &str) -> bool {
+pub fn says_secret(text: &str) -> bool {
     let mut words = Words(text).peekable();
     while let Some(word) = words.next() {
         let next = words.peek().copied().unwrap_or_default();

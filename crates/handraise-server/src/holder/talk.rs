@@ -10,6 +10,7 @@ use handraise_api::{
         AnnouncedAsk, AskOpened, AskSettled, AsksDeclined, Ended, Frame, FrameKind, HolderSettlement,
         SessionMessage, SessionUpdated, SnapshotPart, Success, action,
     },
+    session::SessionState,
     words::Who,
 };
 use handraise_core::{
@@ -428,7 +429,10 @@ impl<'a> Talk<'a> {
             Claim::Full => return Err(self.full(Full::TokenSessions)),
         }
         app.tell_session(Some(&said.session_id));
-        agents::session_is_there(app, connection, &said.session_id);
+        // One that has ended takes no prompt; its own stays for whoever asks what became of it.
+        if said.state != SessionState::Ended {
+            agents::session_is_there(app, connection, &said.session_id);
+        }
         Ok(())
     }
 

@@ -8,12 +8,12 @@ use handraise_api::{
     session::{Author, Message, MessageKind, SessionState},
     words::Outcome,
 };
-use handraise_server::{AgentSettings, Launcher};
+use handraise_server::{AgentSettings, Launcher, Settings};
 use handraise_transport::spawn::Supervisor;
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::rig::{ask, rig, rig_with, settled};
+use crate::rig::{Rig, ask, rig, rig_with, settled};
 
 #[tokio::test]
 async fn ac08_an_ask_is_a_transcript_entry_and_the_sessions_pending_action() {
@@ -124,7 +124,7 @@ async fn an_agent_is_started_as_configured_and_its_prompt_follows_over_the_strea
         let dir = settings.data_dir.parent().unwrap().to_owned();
         settings.agents = vec![AgentSettings {
             id: "scripted".into(),
-            command: vec!["its".into(), "command".into()],
+            command: vec!["sh".into(), "command".into()],
             cwd: None,
         }];
         // The shell stands in for the supervisor as well as for the agent: it writes down how it was called.
@@ -167,7 +167,7 @@ async fn an_agent_is_started_as_configured_and_its_prompt_follows_over_the_strea
         "--cwd",
         &work,
         "--",
-        "its",
+        "sh",
         "command",
     ];
     let arguments: Vec<&str> = called.lines().skip_while(|line| *line != "agent").collect();
@@ -181,6 +181,136 @@ async fn an_agent_is_started_as_configured_and_its_prompt_follows_over_the_strea
     holder.succeed(&request, action::SESSION_PROMPT).await;
     // The end of the inbox is the end of the agent.
     crate::rig::within(rig.stop()).await;
+}
+
+/// Agents whose supervisor is a shell that runs a script.
+fn scripted(settings: &mut Settings, script: &str) {
+    settings.agents = vec![AgentSettings {
+        id: "scripted".into(),
+        command: vec!["sh".into(), "--password".into(), "hunter2".into()],
+        cwd: Some("/".into()),
+    }];
+    settings.launcher = Some(Launcher {
+        program: "agent".into(),
+        args: Vec::new(),
+        environment: vec![("PATH".into(), "/usr/bin:/bin".into())],
+        supervisor: Supervisor::other("/bin/sh", ["-c", script, "sh"].map(Into::into)),
+    });
+}
+
+/// What a session's transcript says once the session has ended.
+async fn told(rig: &Rig, session: &str) -> Vec<(String, String, String)> {
+    rig.until(&format!("/sessions/{session}"), |session| session["state"] == "ended").await;
+    let messages = rig.get(&format!("/sessions/{session}/messages")).await.json();
+    let word = |message: &Value, name: &str| message[name].as_str().unwrap().to_owned();
+    let messages = messages["messages"].as_array().unwrap();
+    messages.iter().map(|entry| (word(entry, "type"), word(entry, "author"), word(entry, "text"))).collect()
+}
+
+#[tokio::test]
+async fn s33_s42_why_an_agent_failed_is_in_its_session_and_its_prompt_is_kept() {
+    let script =
+        r"printf 'loading\nerror: the agent ended; it last said:\n  API_KEY=abc is \033[2Jbad' >&2; exit 7";
+    let rig = rig_with(|settings| scripted(settings, script)).await;
+    let mut events = rig.events(&rig.file.admin_token, None).await;
+    let started = rig.post("/sessions", json!({"agent": "scripted", "prompt": "do it"})).await;
+    assert_eq!(started.status, StatusCode::CREATED, "{}", started.json());
+    let told = told(&rig, started.json()["id"].as_str().unwrap()).await;
+    let why = "Agent scripted (\"sh\") failed: the agent ended; it last said:\n  API_KEY=• is \\u{1b}[2Jbad\n\
+        It has not taken the prompt.";
+    let entry = |kind: &str, author: &str, text: &str| (kind.to_owned(), author.to_owned(), text.to_owned());
+    assert_eq!(told, [entry("user_text", "operator", "do it"), entry("notice", "system", why)]);
+    assert_eq!(events.until("session.message").await.data["text"], "do it");
+    assert_eq!(events.until("session.message").await.data["text"], why);
+}
+
+#[tokio::test]
+async fn an_agent_that_fails_without_a_word_has_its_exit_status_told() {
+    let rig = rig_with(|settings| scripted(settings, "exit 7")).await;
+    let started = rig.post("/sessions", json!({"agent": "scripted"})).await;
+    let told = told(&rig, started.json()["id"].as_str().unwrap()).await;
+    assert_eq!(
+        told[0].2,
+        "Agent scripted (\"sh\") failed: its process ended with exit status 7 and said nothing"
+    );
+}
+
+#[tokio::test]
+async fn a_prompt_that_an_agent_left_without_is_kept() {
+    let rig = rig_with(|settings| scripted(settings, "exit 0")).await;
+    let started = rig.post("/sessions", json!({"agent": "scripted", "prompt": "do it"})).await;
+    let told = told(&rig, started.json()["id"].as_str().unwrap()).await;
+    assert_eq!((told[0].2.as_str(), told.len()), ("do it", 2));
+    assert!(told[1].2.contains("did not take the prompt"), "{told:?}");
+}
+
+#[tokio::test]
+async fn a_session_that_has_ended_takes_no_prompt_and_keeps_it() {
+    let rig = rig_with(|settings| {
+        let go = settings.data_dir.parent().unwrap().join("go");
+        scripted(settings, &format!("while [ ! -e '{}' ]; do sleep 0.05; done; exit 3", go.display()));
+    })
+    .await;
+    let started = rig.post("/sessions", json!({"agent": "scripted", "prompt": "do it"})).await;
+    let id = started.json()["id"].as_str().unwrap().to_owned();
+    let mut holder = rig.holder().await;
+    holder.session(&id, SessionState::Ended).await;
+    holder.opens(&ask("a")).await;
+    std::fs::write(rig.dir.path().join("go"), "").unwrap();
+    let path = format!("/sessions/{id}/messages");
+    rig.until(&path, |told| told["messages"].as_array().is_some_and(|entries| entries.len() == 2)).await;
+    assert_eq!(rig.get(&path).await.json()["messages"][0]["text"], "do it");
+    assert!(holder.is_quiet());
+}
+
+#[tokio::test]
+async fn a_prompt_that_was_refused_is_kept_with_the_reason() {
+    let rig = rig_with(|settings| scripted(settings, "while :; do sleep 1; done")).await;
+    let started = rig.post("/sessions", json!({"agent": "scripted", "prompt": "do it"})).await;
+    let id = started.json()["id"].as_str().unwrap().to_owned();
+    let mut events = rig.events(&rig.file.admin_token, None).await;
+    let mut holder = rig.holder().await;
+    holder.session(&id, SessionState::Idle).await;
+    let (request, _) = holder.expect(action::SESSION_PROMPT).await;
+    let error = ErrorBody::new(ErrorCode::LimitExceeded, "too many prompts wait");
+    holder.refuse(&request, action::SESSION_PROMPT, error, None).await;
+    assert_eq!(events.until("session.message").await.data["text"], "do it");
+    let notice = events.until("session.message").await.data["text"].clone();
+    assert!(notice.as_str().unwrap().contains("too many prompts wait"), "{notice}");
+    crate::rig::within(rig.stop()).await;
+}
+
+#[tokio::test]
+async fn where_an_agent_is_to_run_and_what_is_looked_at_before_it_is_started() {
+    let rig = rig_with(|settings| {
+        scripted(settings, "exit 0");
+        let gone = AgentSettings {
+            id: "gone".into(),
+            command: vec!["/not/there/agent".into()],
+            cwd: Some("/not/there".into()),
+        };
+        settings.agents.push(gone);
+    })
+    .await;
+    for (body, words) in [
+        (json!({"agent": "scripted", "cwd": "/not/there"}), ["'cwd'", "\"/not/there\""]),
+        (json!({"agent": "scripted", "cwd": "/dev/null"}), ["'cwd'", "directory"]),
+        (json!({"agent": "gone"}), ["[[agent]] 'gone'", "\"/not/there\""]),
+        (json!({"agent": "gone", "cwd": "/"}), ["\"/not/there/agent\"", "check the path"]),
+    ] {
+        let refused = rig.post("/sessions", body.clone()).await;
+        let message = refused.json()["error"]["message"].as_str().unwrap().to_owned();
+        assert_eq!(
+            (refused.status, refused.code().as_str()),
+            (StatusCode::BAD_REQUEST, "BAD_REQUEST"),
+            "{message}"
+        );
+        assert!(words.iter().all(|word| message.contains(word)), "{body}: {message}");
+    }
+    assert!(
+        rig.get("/sessions").await.json()["sessions"].as_array().unwrap().is_empty(),
+        "nothing was begun"
+    );
 }
 
 #[tokio::test]

@@ -1,11 +1,17 @@
 //! Agents that this inbox starts itself: `POST /sessions`, prompts and cancellations (inbox.md, API).
 
+mod attend;
+mod last_words;
+mod place;
+
 use std::{
     collections::HashMap,
-    path::PathBuf,
+    ffi::OsString,
+    path::Path,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+use axum::http::StatusCode;
 use handraise_api::{
     error::{ErrorBody, ErrorCode},
     frame::{SessionCancel, SessionPrompt, action},
@@ -13,43 +19,66 @@ use handraise_api::{
 };
 use handraise_store::NewSession;
 use handraise_transport::{
-    ids,
-    spawn::{Spawn, Supervised, spawn},
+    escape, ids,
+    spawn::{Spawn, spawn},
 };
 use serde::Serialize;
-use tokio::io::{AsyncBufReadExt as _, AsyncRead, BufReader};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
+use self::{attend::Attended, place::Place};
 use crate::{
     failure::Failure,
-    hub::{Connection, Lost},
+    hub::{Connection, Lost, Reply},
     inbox::{App, Inbox},
-    settings::AgentSettings,
+    settings::{AgentSettings, Launcher},
 };
 
 /// Longest prompt, in bytes.
 const LONGEST_PROMPT: usize = 1024 * 1024;
+/// How many characters of a program's name are shown.
+const LONGEST_PROGRAM: usize = 200;
 
-/// The agents that run, and the prompts that wait for their session to be there.
+/// The agents that run, each with the prompt that waits for its session to be there.
 #[derive(Debug, Default)]
 pub(crate) struct Agents {
-    running: Mutex<usize>,
-    waiting: Mutex<HashMap<String, String>>,
+    running: Mutex<HashMap<String, Option<String>>>,
     attended: TaskTracker,
     stopping: CancellationToken,
 }
 
 impl Agents {
-    fn enter(&self, most: usize) -> bool {
-        let mut running = lock(&self.running);
-        let fits = *running < most;
-        *running += usize::from(fits);
+    /// Takes a place for one more, unless there are `most`.
+    fn enter(&self, session: &str, prompt: Option<String>, most: usize) -> bool {
+        let mut running = self.running();
+        let fits = running.len() < most;
+        if fits {
+            running.insert(session.to_owned(), prompt);
+        }
         fits
     }
 
-    fn leave(&self, session: &str) {
-        *lock(&self.running) -= 1;
-        lock(&self.waiting).remove(session);
+    /// Gives the place up; returns the prompt that nobody took.
+    fn leave(&self, session: &str) -> Option<String> {
+        self.running().remove(session).flatten()
+    }
+
+    fn take_prompt(&self, session: &str) -> Option<String> {
+        self.running().get_mut(session)?.take()
+    }
+
+    /// Lets a prompt wait on; returns it when its agent is gone.
+    fn keep_prompt(&self, session: &str, prompt: String) -> Option<String> {
+        match self.running().get_mut(session) {
+            Some(waiting) => {
+                *waiting = Some(prompt);
+                None
+            }
+            None => Some(prompt),
+        }
+    }
+
+    fn running(&self) -> MutexGuard<'_, HashMap<String, Option<String>>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Ends every agent and waits for that. Their holders say how their asks ended, so this comes before anything else
@@ -72,19 +101,17 @@ pub(crate) async fn start(app: &App, holder_token: &str, wanted: StartSession) -
         )));
     };
     check_prompt(wanted.prompt.as_deref())?;
-    let cwd = match wanted.cwd.map(PathBuf::from).or_else(|| agent.cwd.clone()) {
-        Some(cwd) if cwd.is_absolute() => cwd,
-        Some(_) => return Err(Failure::bad_request("'cwd' takes an absolute path")),
-        None => {
-            return Err(Failure::bad_request("say where it runs: 'cwd' here, or in its [[agent]] entry"));
-        }
+    let place = Place::of(agent, wanted.cwd).map_err(Failure::bad_request)?;
+    let Some(launcher) = &app.settings.launcher else {
+        return Err(Failure::bad_request("this inbox cannot start agents; use `handraise agent -- CMD`"));
     };
-    if !app.agents.enter(app.settings.caps.agents) {
+    check(agent, launcher, &place).await?;
+    let id = ids::mint();
+    if !app.agents.enter(&id, wanted.prompt, app.settings.caps.agents) {
         let message = format!("{} agents run already; end one first", app.settings.caps.agents);
         return Err(Failure::too_many(ErrorCode::LimitExceeded, message));
     }
-    let id = ids::mint();
-    match launch(app, agent, &id, cwd, holder_token, wanted.prompt).await {
+    match launch(app, agent, launcher, &id, &place.cwd, holder_token).await {
         Ok(session) => Ok(session),
         Err(failure) => {
             app.agents.leave(&id);
@@ -93,43 +120,59 @@ pub(crate) async fn start(app: &App, holder_token: &str, wanted: StartSession) -
     }
 }
 
+/// Whether the agent's program and the place where it is to run are there.
+async fn check(agent: &AgentSettings, launcher: &Launcher, place: &Place) -> Result<(), Failure> {
+    let (place, command) = (place.clone(), agent.command.clone());
+    let path = launcher.environment.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path.clone());
+    let checked = tokio::task::spawn_blocking(move || place.check(&command, path.as_deref())).await;
+    match checked {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(problem)) => {
+            tracing::warn!(agent.id = agent.id, "an agent cannot be started: {problem}");
+            Err(Failure::bad_request(problem))
+        }
+        Err(error) => Err(Failure::internal("the agent could not be looked for", &error)),
+    }
+}
+
 async fn launch(
     app: &App,
     agent: &AgentSettings,
+    launcher: &Launcher,
     id: &str,
-    cwd: PathBuf,
+    cwd: &Path,
     holder_token: &str,
-    prompt: Option<String>,
 ) -> Result<Session, Failure> {
-    let Some(launcher) = &app.settings.launcher else {
-        return Err(Failure::bad_request("this inbox cannot start agents; use `handraise agent -- CMD`"));
-    };
-    let mut args: Vec<std::ffi::OsString> = launcher.args.iter().map(Into::into).collect();
+    let mut args: Vec<OsString> = launcher.args.iter().map(Into::into).collect();
     args.extend(["--agent-id", &agent.id, "--session-id", id, "--cwd"].map(Into::into));
-    args.push(cwd.clone().into());
+    args.push(cwd.into());
     args.push("--".into());
     args.extend(agent.command.iter().map(Into::into));
     let command = Spawn {
         program: launcher.program.clone().into(),
         args,
-        cwd: Some(cwd.clone()),
+        cwd: Some(cwd.to_owned()),
         environment: launcher.environment.clone(),
     };
-    let cwd = cwd.display().to_string();
-    let new = NewSession { id, agent: &agent.id, cwd: Some(&cwd), holder_token };
+    let shown_cwd = cwd.display().to_string();
+    let new = NewSession { id, agent: &agent.id, cwd: Some(&shown_cwd), holder_token };
     app.store.add_session(app.now(), new).await?;
-    if let Some(prompt) = prompt {
-        lock(&app.agents.waiting).insert(id.to_owned(), prompt);
-    }
+    // The rest of the command may hold secrets.
+    let program = escape::shortened(agent.command.first().map_or("", String::as_str), LONGEST_PROGRAM);
     let child = match spawn(&command, &launcher.supervisor) {
         Ok(child) => child,
         Err(error) => {
-            app.store.end_session(app.now(), id).await?;
-            return Err(Failure::internal("the agent could not be started", &error));
+            let problem = format!("agent {} (\"{program}\") could not be started: {error}", agent.id);
+            tracing::error!(session.id = id, agent.id = agent.id, agent.cwd = shown_cwd, "{problem}");
+            let prompt = app.agents.leave(id);
+            attend::tell(app, id, prompt, |_| format!("{problem}.")).await;
+            attend::end(app, id).await;
+            return Err(Failure::new(StatusCode::INTERNAL_SERVER_ERROR, ErrorCode::Internal, problem));
         }
     };
-    tracing::info!(session.id = id, agent.id = agent.id, "an agent is started");
-    app.agents.attended.spawn(attend(Arc::clone(app), child, id.to_owned()));
+    tracing::info!(session.id = id, agent.id = agent.id, agent.program = program, "an agent is started");
+    let attended = Attended { session: id.to_owned(), agent: agent.id.clone(), program };
+    app.agents.attended.spawn(attend::attend(Arc::clone(app), child, attended));
     app.tell_session(Some(id));
     match app.store.session(id).await? {
         Some((session, instance)) => Ok(app.shown_session(session, instance.as_deref())),
@@ -137,74 +180,32 @@ async fn launch(
     }
 }
 
-/// Logs what the agent's process says and ends its session when it ends.
-async fn attend(app: App, mut child: Supervised, session: String) {
-    // The holder's commands come over its stream; nothing is said on stdin.
-    child.stdin = None;
-    let stderr = child.stderr.take().map(|stderr| tokio::spawn(log_lines(stderr, session.clone())));
-    let stdout = child.stdout.take().map(|stdout| tokio::spawn(log_lines(stdout, session.clone())));
-    let status = tokio::select! {
-        status = child.wait() => status,
-        () = app.agents.stopping.cancelled() => child.stop().await,
-    };
-    for reader in [stderr, stdout].into_iter().flatten() {
-        reader.abort();
-    }
-    match status {
-        Ok(status) => tracing::info!(session.id = session, %status, "an agent ended"),
-        Err(error) => tracing::warn!(session.id = session, %error, "an agent ended, nobody knows how"),
-    }
-    app.agents.leave(&session);
-    match app.store.end_session(app.now(), &session).await {
-        Ok(true) => app.tell_session(Some(&session)),
-        Ok(false) => {}
-        Err(error) => tracing::error!(%error, session.id = session, "the end of a session was not noted"),
-    }
-}
-
-/// What a process writes is not ours to judge: it may hold questions and answers, so it stays at DEBUG.
-async fn log_lines(from: impl AsyncRead + Unpin, session: String) {
-    const LONGEST: u64 = 16 * 1024;
-    let mut lines = BufReader::new(from);
-    let mut line = Vec::new();
-    loop {
-        line.clear();
-        let mut limited = tokio::io::AsyncReadExt::take(&mut lines, LONGEST);
-        match limited.read_until(b'\n', &mut line).await {
-            Ok(0) | Err(_) => return,
-            Ok(_) => {
-                let text = String::from_utf8_lossy(&line);
-                tracing::debug!(
-                    session.id = session,
-                    line = text.trim_end().escape_debug().to_string(),
-                    "agent"
-                );
-            }
-        }
-    }
-}
-
 /// A holder has announced a session: a prompt that came with its start follows now.
 pub(crate) fn session_is_there(app: &App, connection: &Arc<Connection>, session: &str) {
-    let Some(text) = lock(&app.agents.waiting).remove(session) else { return };
+    let Some(text) = app.agents.take_prompt(session) else { return };
     let (app, connection, session_id) = (Arc::clone(app), Arc::clone(connection), session.to_owned());
     let tasks = app.tasks.clone();
     tasks.spawn(async move {
         let prompt = SessionPrompt { session_id, text };
-        match connection.request(action::SESSION_PROMPT, &prompt).await {
-            Ok(reply) => {
-                if let Some(error) = reply.error {
-                    tracing::warn!(session.id = prompt.session_id, %error, "a first prompt was refused");
-                }
+        let reply = connection.request(action::SESSION_PROMPT, &prompt).await;
+        let SessionPrompt { session_id: session, text } = prompt;
+        let (text, notice) = match reply {
+            Ok(Reply { error: None, .. }) => return,
+            Ok(Reply { error: Some(error), .. }) => {
+                tracing::warn!(session.id = session, %error, "a first prompt was refused");
+                (text, format!("The prompt was refused: {error}."))
             }
-            Err(Lost::NotWritten) => {
-                // It comes back with the same session: the prompt waits for that.
-                lock(&app.agents.waiting).insert(prompt.session_id, prompt.text);
-            }
+            // It comes back with the same session: the prompt waits for that.
+            Err(Lost::NotWritten) => match app.agents.keep_prompt(&session, text) {
+                None => return,
+                Some(text) => (text, "The agent ended before it took the prompt.".to_owned()),
+            },
             Err(Lost::Unknown) => {
-                tracing::warn!(session.id = prompt.session_id, "nobody knows whether a first prompt arrived");
+                tracing::warn!(session.id = session, "nobody knows whether a first prompt arrived");
+                (text, "Nobody knows whether this prompt arrived.".to_owned())
             }
-        }
+        };
+        attend::tell(&app, &session, Some(text), |_| notice).await;
     });
 }
 
@@ -248,8 +249,4 @@ async fn command<T: Serialize>(app: &Inbox, session: &str, action: &str, payload
 fn session_not_connected() -> Failure {
     let message = "the process that runs this session is not connected; nothing was sent";
     Failure::of_holder(ErrorBody::new(ErrorCode::HolderNotConnected, message))
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
