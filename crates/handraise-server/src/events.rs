@@ -55,18 +55,19 @@ impl Events {
         }
     }
 
-    /// Publishes an object that says two things: under one name to whoever shows it, as `subject`, and under the other.
+    /// Publishes an object that says two things: under one name to whoever shows it, and under the other; each with its
+    /// subject.
     pub(crate) fn publish_twice<T: Serialize>(
         &self,
         (shown, subject): (&'static str, String),
-        name: &'static str,
+        (name, about): (&'static str, String),
         object: &T,
     ) {
         match serde_json::to_string(object) {
             Ok(data) => {
                 let data: Arc<str> = data.into();
                 self.push(shown, Some(subject), Arc::clone(&data));
-                self.push(name, None, data);
+                self.push(name, Some(about), data);
             }
             Err(error) => tracing::error!(%error, name, "an event could not be written"),
         }
@@ -145,33 +146,44 @@ fn lock(streams: &Mutex<Streams>) -> MutexGuard<'_, Streams> {
     streams.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// The subject of a notification about an ask. It replaces nothing, and nobody wants it once its ask has ended.
+pub(crate) fn request_for(ask: &str) -> String {
+    format!("{REQUEST}{ask}")
+}
+
+const REQUEST: &str = "request for ";
+
 /// What a slow stream has missed, said as briefly as possible: of several events about one subject only the last,
-/// which says everything. An ask that opened meanwhile is still said to have opened.
-pub(crate) fn coalesce(events: Vec<LiveEvent>) -> Vec<LiveEvent> {
+/// which says everything. An ask that opened meanwhile is still said to have opened, where it did and as it stands now;
+/// one that has ended by now is said to have ended, and nobody is notified of it.
+pub(crate) fn coalesce(mut events: Vec<LiveEvent>) -> Vec<LiveEvent> {
     let mut last: HashMap<Arc<str>, usize> = HashMap::new();
-    let mut opened: HashSet<Arc<str>> = HashSet::new();
+    let mut opened: HashMap<Arc<str>, usize> = HashMap::new();
     for (at, event) in events.iter().enumerate() {
         if let Some(subject) = &event.subject {
             last.insert(Arc::clone(subject), at);
             if event.name == event::ASK_OPENED {
-                opened.insert(Arc::clone(subject));
+                opened.insert(Arc::clone(subject), at);
             }
         }
     }
-    events
-        .into_iter()
-        .enumerate()
-        .filter_map(|(at, mut event)| {
-            let Some(subject) = &event.subject else { return Some(event) };
-            if last.get(subject) != Some(&at) {
-                return None;
-            }
-            if event.name == event::ASK_UPDATED && opened.contains(subject) {
-                event.name = event::ASK_OPENED;
-            }
-            Some(event)
-        })
-        .collect()
+    let mut ended: HashSet<Arc<str>> = HashSet::new();
+    for (subject, at) in &mut last {
+        if events[*at].name == event::ASK_SETTLED {
+            ended.insert(Arc::clone(subject));
+        } else if let Some(opened) = opened.get(subject) {
+            events[*opened].data = Arc::clone(&events[*at].data);
+            *at = *opened;
+        }
+    }
+    let is_left = |at: usize, event: &LiveEvent| {
+        let Some(subject) = &event.subject else { return true };
+        match subject.strip_prefix(REQUEST) {
+            Some(ask) => !ended.contains(ask),
+            None => last.get(subject) == Some(&at),
+        }
+    };
+    events.into_iter().enumerate().filter(|(at, event)| is_left(*at, event)).map(|(_, event)| event).collect()
 }
 
 /// Appends one event in the form of Server-Sent Events. JSON text has no line breaks.
@@ -187,27 +199,49 @@ mod tests {
         LiveEvent { id, name, subject: subject.map(Into::into), data: "{}".into() }
     }
 
+    #[track_caller]
+    fn check(missed: Vec<LiveEvent>, expected: &[(u64, &str)]) {
+        let left = coalesce(missed);
+        let shown: Vec<_> = left.iter().map(|event| (event.id, event.name)).collect();
+        assert_eq!(shown, expected);
+    }
+
     #[test]
     fn of_several_events_about_one_ask_the_last_is_left() {
-        let left = coalesce(vec![
-            event(1, event::ASK_OPENED, Some("a")),
-            event(2, event::CLARIFICATION_REQUESTED, None),
-            event(3, event::ASK_OPENED, Some("b")),
-            event(4, event::ASK_UPDATED, Some("a")),
-            event(5, event::SESSION_MESSAGE, None),
-            event(6, event::ASK_SETTLED, Some("b")),
-            event(7, event::ASK_UPDATED, Some("c")),
-        ]);
-        let shown: Vec<_> = left.iter().map(|event| (event.id, event.name)).collect();
-        assert_eq!(
-            shown,
-            [
-                (2, event::CLARIFICATION_REQUESTED),
-                (4, event::ASK_OPENED),
-                (5, event::SESSION_MESSAGE),
-                (6, event::ASK_SETTLED),
-                (7, event::ASK_UPDATED),
-            ]
+        check(
+            vec![
+                event(1, event::ASK_UPDATED, Some("ask/a")),
+                event(2, event::SESSION_MESSAGE, None),
+                event(3, event::ASK_UPDATED, Some("ask/a")),
+                event(4, event::ASK_UPDATED, Some("ask/b")),
+                event(5, event::ASK_SETTLED, Some("ask/b")),
+            ],
+            &[(2, event::SESSION_MESSAGE), (3, event::ASK_UPDATED), (5, event::ASK_SETTLED)],
+        );
+    }
+
+    #[test]
+    fn an_ask_opens_before_anybody_is_notified_of_it_and_as_it_stands_now() {
+        let mut missed = vec![
+            event(1, event::ASK_OPENED, Some("ask/a")),
+            event(2, event::CLARIFICATION_REQUESTED, Some("request for ask/a")),
+            event(3, event::ASK_UPDATED, Some("ask/a")),
+        ];
+        missed[2].data = "{\"state\":\"sent\"}".into();
+        assert_eq!(&*coalesce(missed.clone())[0].data, "{\"state\":\"sent\"}");
+        check(missed, &[(1, event::ASK_OPENED), (2, event::CLARIFICATION_REQUESTED)]);
+    }
+
+    #[test]
+    fn nobody_is_notified_of_an_ask_that_has_ended() {
+        check(
+            vec![
+                event(1, event::ASK_OPENED, Some("ask/a")),
+                event(2, event::CLARIFICATION_REQUESTED, Some("request for ask/a")),
+                event(3, event::CLARIFICATION_REQUESTED, Some("request for ask/b")),
+                event(4, event::ASK_SETTLED, Some("ask/a")),
+            ],
+            &[(3, event::CLARIFICATION_REQUESTED), (4, event::ASK_SETTLED)],
         );
     }
 

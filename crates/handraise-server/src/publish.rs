@@ -2,10 +2,13 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use handraise_api::{ask::Ask, event, session::Message};
+use handraise_api::{ask::Ask, event, session::Message, words::AskState};
 use handraise_store::{Appended, Notice, NoticeKind};
 
-use crate::inbox::{App, Inbox};
+use crate::{
+    events::request_for,
+    inbox::{App, Inbox},
+};
 
 /// Asks of one holder beyond which its coming or going is told by a snapshot.
 const EVENTS_WORTH: usize = 100;
@@ -18,7 +21,13 @@ const KEPT: Duration = Duration::from_millis(250);
 impl Inbox {
     pub(crate) fn tell_opened(&self, ask: &Ask, message: Option<&Message>) {
         self.metrics.opened(ask.content.source.into());
-        self.events.publish_twice((event::ASK_OPENED, subject(ask)), event::CLARIFICATION_REQUESTED, ask);
+        let subject = subject(ask);
+        let request = request_for(&subject);
+        self.events.publish_twice(
+            (event::ASK_OPENED, subject),
+            (event::CLARIFICATION_REQUESTED, request),
+            ask,
+        );
         if let Some(message) = message {
             self.tell_message(message);
         }
@@ -183,8 +192,9 @@ async fn send_left(app: &Inbox, left: i64) {
 }
 
 fn request_clarification(app: &Inbox, notice: &Notice) {
-    if let Some((ask, instance)) = &notice.ask {
+    // It may have ended since.
+    if let Some((ask, instance)) = notice.ask.as_ref().filter(|(ask, _)| ask.state != AskState::Settled) {
         let ask = app.shown(Ask::clone(ask), instance);
-        app.events.publish(event::CLARIFICATION_REQUESTED, None, &ask);
+        app.events.publish(event::CLARIFICATION_REQUESTED, Some(request_for(&subject(&ask))), &ask);
     }
 }

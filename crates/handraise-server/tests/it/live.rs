@@ -62,6 +62,31 @@ async fn ids_rise_and_a_stream_resumes_where_it_stopped() {
 }
 
 #[tokio::test]
+async fn f9_a_stream_that_resumes_is_not_notified_of_what_has_ended_meanwhile() {
+    let rig = rig().await;
+    let token = &rig.file.admin_token;
+    let mut holder = rig.holder().await;
+    let mut events = rig.events(token, None).await;
+    let last = events.until("snapshot").await.id;
+    drop(events);
+    for id in ["ended", "open"] {
+        holder.opens(&ask(id)).await;
+    }
+    assert_eq!(holder.settle(&settled("ended", Outcome::Timeout, None)).await, None);
+    let mut resumed = rig.events(token, Some(&last.to_string())).await;
+    let mut told = Vec::new();
+    while told.last().is_none_or(|(name, _)| name != "ask.settled") {
+        let event = resumed.next().await.unwrap();
+        told.push((event.name, event.data["id"].as_str().unwrap_or_default().to_owned()));
+    }
+    let told: Vec<_> = told.iter().map(|(name, id)| (name.as_str(), id.as_str())).collect();
+    assert_eq!(
+        told,
+        [("ask.opened", "open"), ("session.clarification_requested", "open"), ("ask.settled", "ended")]
+    );
+}
+
+#[tokio::test]
 async fn ids_go_on_rising_after_a_restart() {
     let rig = rig().await;
     let mut holder = rig.holder().await;
