@@ -256,9 +256,8 @@ impl Access {
             let parent = Some(token.id.clone());
             (token.scope, parent, token.name.clone(), token.owner.clone(), token.expires_at)
         } else {
-            if self.failed_too_often(peer) {
-                let message = "too many failed sign-ins from there; wait a minute";
-                return Err(Failure::too_many(ErrorCode::RateLimited, message));
+            if let Some(wait) = self.failed_too_often(peer) {
+                return Err(Failure::slowed_down("too many failed sign-ins from there; wait a minute", wait));
             }
             return Err(Failure::unauthorized(
                 "this sign-in link or token is not good (any more); links work once, for ten minutes",
@@ -343,8 +342,8 @@ impl Access {
         good
     }
 
-    /// Counts a failure, and says whether there were too many of them.
-    fn failed_too_often(&self, peer: Peer) -> bool {
+    /// Counts a failure, and says how long to wait where there were too many of them.
+    fn failed_too_often(&self, peer: Peer) -> Option<Duration> {
         let now = self.clock.boot_millis();
         let mut attempts = lock(&self.attempts);
         if attempts.len() >= PEERS {
@@ -358,7 +357,8 @@ impl Access {
             *entry = Attempts { failed: 0, since_boot_millis: now };
         }
         entry.failed = entry.failed.saturating_add(1);
-        entry.failed > ATTEMPTS
+        let since = Duration::from_millis(now.saturating_sub(entry.since_boot_millis));
+        (entry.failed > ATTEMPTS).then(|| ATTEMPT_WINDOW.saturating_sub(since))
     }
 
     fn read(&self) -> std::sync::RwLockReadGuard<'_, HashMap<Hash, Arc<Grant>>> {

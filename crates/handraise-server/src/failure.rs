@@ -1,15 +1,17 @@
 //! What a call answers when it fails: a status, and `{"error":{…}}`.
 
+use std::time::Duration;
+
 use axum::{
     Json,
-    http::StatusCode,
+    http::{StatusCode, header},
     response::{IntoResponse, Response},
 };
 use handraise_api::{
     ask::Settlement,
     error::{ErrorBody, ErrorCode, ErrorDetail, ErrorResponse, NotFoundResponse},
 };
-use handraise_store::StoreError;
+use handraise_store::{Fault, StoreError};
 
 /// A failed call.
 #[derive(Debug)]
@@ -18,11 +20,13 @@ pub(crate) struct Failure {
     error: ErrorBody,
     /// Set on a 404 of an answer.
     ended: Option<(Option<Box<Settlement>>, bool)>,
+    /// `Retry-After`, in seconds.
+    retry_after: Option<u64>,
 }
 
 impl Failure {
     pub(crate) fn new(status: StatusCode, code: ErrorCode, message: impl Into<String>) -> Self {
-        Self { status, error: ErrorBody::new(code, message), ended: None }
+        Self { status, error: ErrorBody::new(code, message), ended: None, retry_after: None }
     }
 
     /// 400: the request cannot be read, or asks for something that is not possible.
@@ -48,12 +52,13 @@ impl Failure {
 
     /// 404 of an answer: the holder's word, and how the ask had ended.
     pub(crate) fn ended(error: ErrorBody, settlement: Option<Settlement>, recorded: bool) -> Self {
-        Self { status: StatusCode::NOT_FOUND, error, ended: Some((settlement.map(Box::new), recorded)) }
+        let ended = Some((settlement.map(Box::new), recorded));
+        Self { status: StatusCode::NOT_FOUND, error, ended, retry_after: None }
     }
 
     /// 422: the holder's (or a permission's) list of what is wrong; the ask is still open.
     pub(crate) fn invalid(error: ErrorBody) -> Self {
-        Self { status: StatusCode::UNPROCESSABLE_ENTITY, error, ended: None }
+        Self { status: StatusCode::UNPROCESSABLE_ENTITY, error, ended: None, retry_after: None }
     }
 
     /// 422 about one thing.
@@ -68,6 +73,13 @@ impl Failure {
     /// 429.
     pub(crate) fn too_many(code: ErrorCode, message: impl Into<String>) -> Self {
         Self::new(StatusCode::TOO_MANY_REQUESTS, code, message)
+    }
+
+    /// 429, which is over after some time.
+    pub(crate) fn slowed_down(message: impl Into<String>, wait: Duration) -> Self {
+        let seconds = wait.as_millis().div_ceil(1_000).max(1);
+        let retry_after = Some(u64::try_from(seconds).unwrap_or(u64::MAX));
+        Self { retry_after, ..Self::too_many(ErrorCode::RateLimited, message) }
     }
 
     /// 503: nothing was written (AC-20a).
@@ -116,7 +128,7 @@ impl Failure {
             | ErrorCode::Misdirected
             | ErrorCode::Internal => StatusCode::BAD_GATEWAY,
         };
-        Self { status, error, ended: None }
+        Self { status, error, ended: None, retry_after: None }
     }
 }
 
@@ -129,19 +141,37 @@ impl Failure {
 
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
-        Self::internal("the database failed", &error)
+        tracing::error!(error = &error as &dyn std::error::Error, "a call failed");
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, ErrorCode::Internal, of_store(&error))
+    }
+}
+
+/// What callers are told of a database that failed. Where it is stands in the log.
+pub(crate) const fn of_store(error: &StoreError) -> &'static str {
+    let StoreError::Database { fault, .. } = error else { return "the database failed; the log says more" };
+    match fault {
+        Fault::Full => "the inbox's disk is full; free some space there, then try again",
+        Fault::Denied => "the inbox may not write its database; see to its owner and mode, then try again",
+        Fault::Damaged => "the inbox's database is damaged; the log says more",
+        Fault::Disk => "the inbox's disk fails; the log says more",
+        Fault::Locked => "another program keeps the inbox's database locked; try again",
+        Fault::Other => "the database failed; the log says more",
     }
 }
 
 impl IntoResponse for Failure {
     fn into_response(self) -> Response {
-        let Self { status, error, ended } = self;
-        match ended {
+        let Self { status, error, ended, retry_after } = self;
+        let mut response = match ended {
             None => (status, Json(ErrorResponse { error })).into_response(),
             Some((settlement, recorded)) => {
                 let settlement = settlement.map(|settlement| *settlement);
                 (status, Json(NotFoundResponse { error, settlement, recorded })).into_response()
             }
+        };
+        if let Some(seconds) = retry_after {
+            response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
         }
+        response
     }
 }

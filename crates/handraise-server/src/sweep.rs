@@ -29,6 +29,7 @@ pub(crate) async fn run(app: App) {
         if let Err(error) = sweep(&app).await {
             tracing::error!(%error, "a sweep failed");
         }
+        look_again(&app).await;
         let now = app.now();
         let due = pruned.is_none_or(|last| {
             Duration::from_millis(now.boot.as_millis().saturating_sub(last)) >= PRUNE_EVERY
@@ -65,6 +66,16 @@ pub(crate) async fn checkpoint(app: App) {
         }
         if let Err(error) = app.store.checkpoint().await {
             tracing::error!(%error, "the database's log could not be moved into its file");
+        }
+    }
+}
+
+/// Tries whether a database that took nothing does so again: as long as it does not, nobody may write who would find out.
+async fn look_again(app: &Inbox) {
+    if app.store.trouble().is_some() {
+        match app.store.probe().await {
+            Ok(()) => tracing::info!("the database can be written again"),
+            Err(error) => tracing::error!(%error, "the inbox can take neither asks nor answers"),
         }
     }
 }

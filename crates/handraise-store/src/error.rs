@@ -63,7 +63,7 @@ pub enum StoreError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
     /// No space left.
-    #[error("is full; free some space on its disk")]
+    #[error("cannot grow: its disk is full; free some space there")]
     Full,
     /// Somebody else keeps it locked.
     #[error("is locked by another program; close it")]
@@ -74,6 +74,9 @@ pub enum Fault {
     /// It may not be read or written.
     #[error("cannot be read or written; check its owner and mode")]
     Denied,
+    /// Its disk failed.
+    #[error("cannot be read or written: its disk fails; the system's log says more")]
+    Disk,
     /// Anything else.
     #[error("failed")]
     Other,

@@ -32,6 +32,7 @@ mod sqlite;
 mod statement;
 mod submissions;
 mod transcripts;
+mod trouble;
 
 use std::path::Path;
 

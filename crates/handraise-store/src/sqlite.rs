@@ -28,6 +28,7 @@ use crate::{
     error::{Failure, Fault, StoreError},
     schema,
     statement::{Outcome, Statement},
+    trouble::Trouble,
 };
 
 /// The database's name within the data directory.
@@ -52,6 +53,8 @@ pub struct Sqlite {
     path: PathBuf,
     writer: Writer,
     readers: Readers,
+    /// See [`Store::trouble`](crate::Store::trouble).
+    pub(crate) trouble: Trouble,
 }
 
 impl Sqlite {
@@ -100,7 +103,7 @@ impl Sqlite {
         migrating.close().await.map_err(named)?;
         let writer = Writer::new(writer, BUSY).map_err(|error| named(error.into()))?;
         let readers = Readers::new(options.pragma("query_only", "ON"));
-        Ok(Self { path, writer, readers })
+        Ok(Self { path, writer, readers, trouble: Trouble::default() })
     }
 
     /// Begins a write transaction; others wait for their turn here, not in SQLite's busy loop.
@@ -151,7 +154,9 @@ impl Sqlite {
 
     /// Says which file failed, and in what way.
     pub(crate) fn name(&self, failure: Failure) -> StoreError {
-        name(&self.path, failure)
+        let error = name(&self.path, failure);
+        self.trouble.note(&error);
+        error
     }
 }
 
@@ -198,6 +203,7 @@ fn fault(code: Option<i32>) -> Fault {
     match code.map(|code| code & 0xff) {
         Some(13) => Fault::Full,
         Some(5 | 6) => Fault::Locked,
+        Some(10) => Fault::Disk,
         Some(11 | 26) => Fault::Damaged,
         Some(3 | 8 | 14 | 23) => Fault::Denied,
         _ => Fault::Other,

@@ -66,7 +66,7 @@ pub(crate) async fn serve(app: App, grant: Arc<Grant>, socket: WebSocket) {
                 End::Refused(error) => error,
                 End::Store(error) => {
                     tracing::error!(%error, "a holder could not be greeted");
-                    refusal(ErrorCode::Internal, "the database failed; try again")
+                    refusal(ErrorCode::Internal, crate::failure::of_store(&error))
                 }
                 End::Gone | End::Closed => return,
             };

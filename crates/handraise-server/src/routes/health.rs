@@ -4,6 +4,7 @@ use axum::{
     extract::State,
     http::{HeaderName, StatusCode, header},
 };
+use handraise_store::Fault;
 
 use crate::inbox::App;
 
@@ -19,12 +20,23 @@ pub(crate) async fn ready(State(app): State<App>) -> (StatusCode, &'static str) 
     if app.shutdown.is_cancelled() {
         return (StatusCode::SERVICE_UNAVAILABLE, "going down\n");
     }
-    match app.store.ping().await {
-        Ok(()) => (StatusCode::OK, "ready\n"),
-        Err(error) => {
-            tracing::error!(%error, "the inbox is not ready");
-            (StatusCode::SERVICE_UNAVAILABLE, "the database does not answer\n")
-        }
+    if let Err(error) = app.store.ping().await {
+        tracing::error!(%error, "the inbox is not ready");
+        return (StatusCode::SERVICE_UNAVAILABLE, "the database does not answer\n");
+    }
+    match app.store.trouble() {
+        None => (StatusCode::OK, "ready\n"),
+        Some(fault) => (StatusCode::SERVICE_UNAVAILABLE, why_not(fault)),
+    }
+}
+
+/// What keeps the inbox from taking asks and answers. The sweep tries whether it is over.
+fn why_not(fault: Fault) -> &'static str {
+    match fault {
+        Fault::Full => "the disk of the database is full\n",
+        Fault::Denied => "the database may not be written\n",
+        Fault::Damaged => "the database is damaged\n",
+        Fault::Disk | Fault::Locked | Fault::Other => "the database cannot be written\n",
     }
 }
 

@@ -102,6 +102,7 @@ async fn s11_failed_sign_ins_are_slowed_down_and_lock_nobody_out() {
     }
     let slowed = login("a guess").await;
     assert_eq!((slowed.status, slowed.code().as_str()), (StatusCode::TOO_MANY_REQUESTS, "RATE_LIMITED"));
+    assert_eq!(slowed.headers["retry-after"], "60");
     // Another user of this machine shares our address, and must not keep us out.
     assert_eq!(login(&rig.ready.sign_in_secret).await.status, StatusCode::OK);
     assert_eq!(login("a guess").await.status, StatusCode::TOO_MANY_REQUESTS);
