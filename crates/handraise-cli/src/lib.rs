@@ -21,7 +21,7 @@ mod output;
 pub mod pages;
 mod signals;
 
-use std::{ffi::OsString, process::ExitCode};
+use std::{ffi::OsString, process::ExitCode, sync::Arc};
 
 use clap::CommandFactory as _;
 use handraise_config::{Environment, Settings};
@@ -36,7 +36,7 @@ pub(crate) struct Context {
     /// The settings, judged.
     pub(crate) settings: Settings,
     /// Our environment.
-    pub(crate) environment: Environment,
+    pub(crate) environment: Arc<Environment>,
     /// The config file that was named, to be passed on to children.
     pub(crate) config: Option<std::path::PathBuf>,
 }
@@ -45,7 +45,7 @@ impl Context {
     /// The same, in another data directory.
     pub(crate) fn in_data_dir(&self, folder: &std::path::Path) -> Self {
         let settings = Settings { data_dir: Some(folder.to_owned()), ..self.settings.clone() };
-        Self { settings, environment: self.environment.clone(), config: self.config.clone() }
+        Self { settings, environment: Arc::clone(&self.environment), config: self.config.clone() }
     }
 }
 
@@ -56,8 +56,12 @@ pub fn command() -> clap::Command {
 
 /// Runs the program; returns its exit status.
 ///
-/// 0 success, 1 an error, 2 a command line that makes no sense; commands add their own.
-pub fn run(arguments: impl IntoIterator<Item = OsString>, environment: Environment) -> ExitCode {
+/// 0 success, 1 an error, 2 a command line that makes no sense; commands add their own. `environment` is asked for once at
+/// most: a supervisor passes its own on unread.
+pub fn run(
+    arguments: impl IntoIterator<Item = OsString>,
+    environment: impl FnOnce() -> Environment,
+) -> ExitCode {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     // Three programs of our own that other processes start. They read their arguments themselves: the supervisor
     // stands between every agent and us and has to start at once.
@@ -87,7 +91,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, environment: Environme
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
     };
-    match dispatch(arguments, environment) {
+    match dispatch(arguments, environment()) {
         Ok(status) => status,
         Err(error) => {
             output::complain(&format!("error: {error:#}"));
@@ -106,6 +110,7 @@ fn dispatch(arguments: Arguments, environment: Environment) -> Exit {
     for warning in &settings.warnings {
         tracing::warn!("{warning}");
     }
+    let environment = Arc::new(environment);
     let context = Context { settings, environment, config: file.map(|file| file.path().to_owned()) };
     match arguments.command {
         Command::Up(_) => commands::up::run(&context),

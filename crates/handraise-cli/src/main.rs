@@ -5,5 +5,5 @@ use std::process::ExitCode;
 use handraise_config::Environment;
 
 fn main() -> ExitCode {
-    handraise_cli::run(std::env::args_os(), Environment::of_process())
+    handraise_cli::run(std::env::args_os(), Environment::of_process)
 }

@@ -75,7 +75,7 @@ pub struct Setting {
 impl Setting {
     /// The variable derived from the key: `HANDRAISE_` and the key in capitals, `__` between tables.
     pub fn variable(&self) -> String {
-        format!("HANDRAISE_{}", self.key.to_uppercase().replace('.', "__"))
+        format!("HANDRAISE_{}", self.key.to_ascii_uppercase().replace('.', "__"))
     }
 
     /// Every variable that sets it, in the order in which they win.

@@ -15,10 +15,10 @@ use handraise_transport::{
 use crate::run::Gateway;
 
 impl Gateway {
-    /// Reads the client once, if it may, and sends on what that brought.
-    pub(crate) fn read_client(&mut self) {
+    /// Reads the client once, if it may, and sends on what that brought; whether something has come.
+    pub(crate) fn read_client(&mut self) -> bool {
         if !self.reads_client() || !self.up.fill() {
-            return;
+            return false;
         }
         while let Some(found) = self.up.next() {
             match found {
@@ -31,6 +31,7 @@ impl Gateway {
             self.carry_out();
         }
         self.flush();
+        true
     }
 
     fn client_frame(&mut self, place: &Place) {

@@ -23,6 +23,8 @@ mod run;
 mod server;
 mod start;
 mod stderr;
+mod turns;
+mod waiter;
 mod wake;
 
 use std::{ffi::OsString, fmt::Write as _, os::unix::ffi::OsStrExt as _, path::PathBuf, sync::Arc};

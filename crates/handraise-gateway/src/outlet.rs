@@ -1,6 +1,6 @@
 //! One way out: what waits to be written, and a descriptor that takes it without making us wait.
 
-use std::{collections::VecDeque, fs::File, io::IoSlice, ops::Range, os::fd::AsFd};
+use std::{collections::VecDeque, fs::File, io::IoSlice, ops::Range};
 
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
@@ -66,7 +66,7 @@ impl Outlet {
 
     /// Writes to our stdout.
     pub(crate) fn to_stdout() -> std::io::Result<Self> {
-        let stdout = File::from(std::io::stdout().as_fd().try_clone_to_owned()?);
+        let stdout = File::from(rustix::stdio::stdout().try_clone_to_owned()?);
         let kind = FileType::from_raw_mode(rustix::fs::fstat(&stdout)?.st_mode);
         Ok(match kind {
             FileType::Socket => Self::new(stdout, Way::Socket),
@@ -85,11 +85,6 @@ impl Outlet {
     /// The descriptor, while it is open.
     pub(crate) fn file(&self) -> Option<&File> {
         if let To::Open(file, _) = &self.to { Some(file) } else { None }
-    }
-
-    /// The descriptor, when something waits until it takes more.
-    pub(crate) fn waits_for(&self) -> Option<&File> {
-        self.file().filter(|_| !self.is_empty())
     }
 
     /// Whether everything has been written.

@@ -3,7 +3,7 @@
 use std::{
     fs::File,
     io,
-    os::fd::AsFd,
+    os::fd::AsFd as _,
     process::ExitStatus,
     sync::{
         Arc,
@@ -28,7 +28,7 @@ use handraise_transport::{
     limited::Limited,
     spawn,
 };
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::Timespec;
 
 use crate::{
     GatewayError, GatewaySettings,
@@ -36,6 +36,8 @@ use crate::{
     flow::Flow,
     outlet::{Gone, Outlet},
     start, stderr,
+    turns::{Luck, MOST_TURNS, Side},
+    waiter::{Interests, Ready, Until, Waiter, Who},
     wake::Wakeups,
 };
 
@@ -52,10 +54,10 @@ const UNKNOWN: u8 = 1;
 ///
 /// # Errors
 /// When the server cannot be started.
-pub fn run(settings: GatewaySettings) -> Result<u8, GatewayError> {
+pub fn run(mut settings: GatewaySettings) -> Result<u8, GatewayError> {
     let (wakeups, waker) = Wakeups::register().map_err(GatewayError::Prepare)?;
     spawn::become_subreaper().map_err(GatewayError::Prepare)?;
-    let server = start::start(&settings)?;
+    let server = start::start(&mut settings)?;
     let GatewaySettings { process, max_frame, reload, recorder, spent, .. } = settings;
     let (says, said) = channel();
     let tell = move |(), ticket, was| {
@@ -64,7 +66,7 @@ pub fn run(settings: GatewaySettings) -> Result<u8, GatewayError> {
         waker.wake();
     };
     let spender = Spender::start(spent, 1, SystemClock::shared(), tell).map_err(GatewayError::Prepare)?;
-    let stdin = io::stdin().as_fd().try_clone_to_owned().map_err(GatewayError::Prepare)?;
+    let stdin = rustix::stdio::stdin().try_clone_to_owned().map_err(GatewayError::Prepare)?;
     let to_server = Outlet::to_pipe(server.stdin).map_err(GatewayError::Prepare)?;
     let to_client = Outlet::to_stdout().map_err(GatewayError::Prepare)?;
     rustix::io::ioctl_fionbio(&server.stdout, true).map_err(|errno| GatewayError::Prepare(errno.into()))?;
@@ -82,6 +84,8 @@ pub fn run(settings: GatewaySettings) -> Result<u8, GatewayError> {
         spender,
         said,
         noise: Limited::new(SystemClock::shared()),
+        waiter: Waiter::new(),
+        luck: [Luck::default(), Luck::default()],
         wakeups,
         child: server.child,
         status: None,
@@ -116,6 +120,9 @@ pub(crate) struct Gateway {
     /// What it says, with the question's ticket.
     said: Receiver<(u64, Spent)>,
     pub(crate) noise: Limited,
+    waiter: Waiter,
+    /// Whether it pays to look at the client, and at the server, without waiting for them.
+    luck: [Luck; 2],
     wakeups: Wakeups,
     child: Supervised,
     /// How the server ended.
@@ -130,23 +137,6 @@ pub(crate) struct Gateway {
     ending: Ending,
     asked_to_end: bool,
     reload: Box<dyn Fn() + Send>,
-}
-
-/// Who is ready.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Event {
-    /// A signal has come, or an answer of the store.
-    Signal,
-    /// The client has said something, or has ended.
-    Client,
-    /// The server has.
-    Server,
-    /// The server complains.
-    Complaint,
-    /// The server reads no more.
-    Deaf,
-    /// A side that something waits for takes more, or nothing any more.
-    Room,
 }
 
 impl Gateway {
@@ -174,62 +164,72 @@ impl Gateway {
                 self.carry_out();
                 self.flush();
             }
-            for event in ready.into_iter().flatten() {
-                match event {
-                    Event::Signal => {
-                        if !self.signalled() {
-                            return UNKNOWN;
-                        }
-                    }
-                    Event::Client => {
-                        self.read_client();
-                        // The answer may be there by now. A look costs less than to wait for it.
-                        self.read_server();
-                    }
-                    Event::Server => self.read_server(),
-                    Event::Complaint => self.log_complaints(),
-                    Event::Deaf => self.note_deaf(),
-                    Event::Room => self.flush(),
+            if ready.has(Who::Wakeups) && !self.signalled() {
+                return UNKNOWN;
+            }
+            match (ready.has(Who::Client), ready.has(Who::Server)) {
+                (true, true) => {
+                    self.read(Side::Client);
+                    self.read(Side::Server);
                 }
+                (true, false) => self.converse(Side::Client),
+                (false, true) => self.converse(Side::Server),
+                (false, false) => {}
+            }
+            if ready.has(Who::Complaints) {
+                self.log_complaints();
+            }
+            if ready.has(Who::ToServer) && self.up.outlet.is_empty() {
+                self.note_deaf();
+            }
+            if ready.has(Who::ToServer) || ready.has(Who::ToClient) {
+                self.flush();
             }
         }
     }
 
-    /// Waits for somebody who is ready, at most so long. An interrupted or failed wait is looked at like a timeout.
-    fn wait(&self, timeout: Option<Duration>) -> [Option<Event>; 7] {
+    /// Reads a side once, if it may; whether something has come.
+    fn read(&mut self, side: Side) -> bool {
+        match side {
+            Side::Client => self.read_client(),
+            Side::Server => self.read_server(),
+        }
+    }
+
+    /// Reads a side that is ready, and goes on with the other and with the first again, as long as there is something:
+    /// who has just been written to may have answered already, and then a look costs less than to wait for it.
+    fn converse(&mut self, first: Side) {
+        self.read(first);
+        let mut side = first.other();
+        for _ in 0..MOST_TURNS {
+            if !self.luck[side as usize].is_expected() {
+                return;
+            }
+            self.now = now();
+            let has_come = self.read(side);
+            self.luck[side as usize].note(has_come);
+            if !has_come {
+                return;
+            }
+            side = side.other();
+        }
+    }
+
+    /// Waits for somebody who is ready, at most so long.
+    fn wait(&mut self, timeout: Option<Duration>) -> Ready {
         let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
-        // Who is of no interest is not waited for at all: ends and errors would be told all the same.
-
-        let interests = [
-            (Event::Signal, Some(PollFd::new(&self.wakeups.pipe, PollFlags::IN))),
-            (Event::Client, self.reads_client().then(|| PollFd::new(self.up.source(), PollFlags::IN))),
-            (Event::Server, self.reads_server().then(|| PollFd::new(self.down.source(), PollFlags::IN))),
-            (Event::Complaint, self.complaints.as_ref().map(|pipe| PollFd::new(pipe, PollFlags::IN))),
-            // Of a pipe that is written to, the end of its reader is the one thing that comes unasked.
-            (Event::Deaf, self.hears().map(|pipe| PollFd::new(pipe, PollFlags::empty()))),
-            (Event::Room, self.up.outlet.waits_for().map(|pipe| PollFd::new(pipe, PollFlags::OUT))),
-            (Event::Room, self.down.outlet.waits_for().map(|pipe| PollFd::new(pipe, PollFlags::OUT))),
+        let (up, down) = (&self.up.outlet, &self.down.outlet);
+        let to_server =
+            if up.is_empty() { self.watches_server.then_some(Until::Deaf) } else { Some(Until::Room) };
+        let interests: Interests<'_> = [
+            (Some(self.wakeups.pipe.as_fd()), Some(Until::Input)),
+            (Some(self.up.source().as_fd()), self.reads_client().then_some(Until::Input)),
+            (Some(self.down.source().as_fd()), self.reads_server().then_some(Until::Input)),
+            (self.complaints.as_ref().map(File::as_fd), Some(Until::Input)),
+            (up.file().map(File::as_fd), to_server),
+            (down.file().map(File::as_fd), (!down.is_empty()).then_some(Until::Room)),
         ];
-        let mut events = [None; 7];
-        let mut watched = Vec::with_capacity(interests.len());
-        for (event, interest) in interests {
-            if let Some(interest) = interest {
-                events[watched.len()] = Some(event);
-                watched.push(interest);
-            }
-        }
-        let _ = poll(&mut watched, timeout.as_ref());
-        for (event, watched) in events.iter_mut().zip(&watched) {
-            if watched.revents().is_empty() {
-                *event = None;
-            }
-        }
-        events
-    }
-
-    /// The way to the server, as long as its end would be news and no write would tell.
-    fn hears(&self) -> Option<&File> {
-        self.up.outlet.file().filter(|_| self.watches_server && self.up.outlet.is_empty())
+        self.waiter.wait(&interests, timeout.as_ref())
     }
 
     /// Whether the client is read: when all that it has sent has gone on, and what that brings finds room.
@@ -319,6 +319,7 @@ impl Gateway {
     /// From now on a thread reads the server's stderr: the log may have to be waited for.
     fn log_complaints(&mut self) {
         let Some(complaints) = self.complaints.take() else { return };
+        self.waiter.leave(Who::Complaints, complaints.as_fd());
         let (said_all_sender, said_all) = channel();
         let thread = thread::Builder::new().name("log".to_owned());
         match thread.spawn(move || stderr::log(complaints, said_all_sender)) {

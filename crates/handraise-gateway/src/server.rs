@@ -23,10 +23,10 @@ use crate::run::Gateway;
 const SHOWN: usize = 300;
 
 impl Gateway {
-    /// Reads the server once, if it may, and sends on what that brought.
-    pub(crate) fn read_server(&mut self) {
+    /// Reads the server once, if it may, and sends on what that brought; whether something has come.
+    pub(crate) fn read_server(&mut self) -> bool {
         if !self.reads_server() || !self.down.fill() {
-            return;
+            return false;
         }
         while let Some(found) = self.down.next() {
             match found {
@@ -35,6 +35,7 @@ impl Gateway {
             }
         }
         self.flush();
+        true
     }
 
     fn server_frame(&mut self, place: &Place) {

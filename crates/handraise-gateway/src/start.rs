@@ -1,6 +1,6 @@
 //! Starting the server.
 
-use std::{fs::File, os::fd::OwnedFd};
+use std::{fs::File, mem::take, os::fd::OwnedFd};
 
 use handraise_transport::{
     blocking::{self, Supervised},
@@ -22,13 +22,14 @@ pub(crate) struct Server {
     pub(crate) stderr: File,
 }
 
-pub(crate) fn start(settings: &GatewaySettings) -> Result<Server, GatewayError> {
-    let mut words = settings.command.iter().cloned();
+/// Starts the server. Its command and its environment are taken out of the settings.
+pub(crate) fn start(settings: &mut GatewaySettings) -> Result<Server, GatewayError> {
+    program::find(&settings.command, &settings.search_path)?;
+    let mut words = take(&mut settings.command).into_iter();
     let program = words.next().unwrap_or_default();
     let shown = program.to_string_lossy().into_owned();
-    program::find(&settings.command, &settings.search_path)?;
-    let order =
-        Spawn { program, args: words.collect(), cwd: None, environment: settings.environment.clone() };
+    let environment = take(&mut settings.environment);
+    let order = Spawn { program, args: words.collect(), cwd: None, environment };
     let failed = |source| GatewayError::Spawn { program: shown.clone(), source };
     let mut child = blocking::spawn(&order, &settings.supervisor).map_err(failed)?;
     let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());

@@ -63,15 +63,17 @@ impl Clock for SystemClock {
         let id = rustix::time::ClockId::Boottime;
         #[cfg(not(target_os = "linux"))]
         let id = rustix::time::ClockId::Monotonic;
-        let now = rustix::time::clock_gettime(id);
-        let seconds = u64::try_from(now.tv_sec).unwrap_or(0);
-        let nanos = u64::try_from(now.tv_nsec).unwrap_or(0);
-        seconds.saturating_mul(1000).saturating_add(nanos / 1_000_000)
+        millis(rustix::time::clock_gettime(id))
     }
 
     #[expect(clippy::disallowed_methods, reason = "the one place that reads the wall clock")]
     fn wall(&self) -> Timestamp {
         Timestamp::now()
+    }
+
+    /// Read by itself, without a calendar: a gateway asks for every frame.
+    fn wall_millis(&self) -> u64 {
+        millis(rustix::time::clock_gettime(rustix::time::ClockId::Realtime))
     }
 
     fn sleep_until(&self, millis: u64) -> Sleep {
@@ -86,6 +88,13 @@ impl Clock for SystemClock {
             }
         })
     }
+}
+
+/// Whole milliseconds of a clock's reading; 0 of one before its beginning.
+fn millis(reading: rustix::time::Timespec) -> u64 {
+    let seconds = u64::try_from(reading.tv_sec).unwrap_or(0);
+    let nanos = u64::try_from(reading.tv_nsec).unwrap_or(0);
+    seconds.saturating_mul(1000).saturating_add(nanos / 1_000_000)
 }
 
 /// A clock that stands still until a test moves it.
@@ -175,6 +184,13 @@ mod tests {
         let seconds: f64 = uptime.split_whitespace().next().unwrap().parse().unwrap();
         let ours = Duration::from_millis(SystemClock.boot_millis()).as_secs_f64();
         assert!((ours - seconds).abs() < 5.0, "uptime {seconds}, boot clock {ours}");
+    }
+
+    #[test]
+    fn the_wall_clock_is_one_clock_in_milliseconds_and_as_a_date() {
+        let before = SystemClock.wall().as_millisecond();
+        let millis = i64::try_from(SystemClock.wall_millis()).unwrap();
+        assert!((before..before + 60_000).contains(&millis), "{before}, {millis}");
     }
 
     #[tokio::test]

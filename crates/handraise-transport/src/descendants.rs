@@ -2,12 +2,20 @@
 
 use std::fs;
 
-use rustix::process::Pid;
+use rustix::{
+    io::Errno,
+    process::{Pid, WaitId, WaitIdOptions, waitid},
+};
 
 /// Every child of this process, orphans adopted as a subreaper and ended but unreaped ones included.
 ///
 /// Empty where the kernel does not list children (`CONFIG_PROC_CHILDREN`).
 pub(crate) fn children() -> Vec<Pid> {
+    // A program that starts its first child has none, and is told so at once.
+    let looks = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    if let Err(Errno::CHILD) = waitid(WaitId::All, looks) {
+        return Vec::new();
+    }
     let Ok(tasks) = fs::read_dir("/proc/self/task") else {
         return Vec::new();
     };

@@ -10,7 +10,7 @@ use handraise_config::{Environment, Flags, RefusalEntry, Settings};
 use handraise_gateway::{GatewayError, GatewaySettings};
 use handraise_mcp::{
     confirm::ConfirmConfig,
-    envelope::{EnvelopeConfig, Limits, Process},
+    envelope::{EnvelopeConfig, Limits, Process, Upstream},
     record::{Record, Recorder},
     refusal::{Entry, Rule, RuleSource, Rules},
     seal::{ClockId, Keyring},
@@ -91,8 +91,9 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Exit {
     }
     let keyring = keyring(&context.settings)?;
     let (confirm, spent) = confirm::confirm(&context.settings, &keyring)?;
-    let identity = handraise_gateway::identity(&arguments.command);
-    let process = Arc::new(process(&context.settings, identity, keyring, confirm)?);
+    let command = arguments.command.clone();
+    let upstream = Upstream::named_by(move || handraise_gateway::identity(&command));
+    let process = Arc::new(process(&context.settings, upstream, keyring, confirm)?);
     let settings = GatewaySettings {
         command: arguments.command.clone(),
         environment: server_environment(context),
@@ -123,14 +124,14 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Exit {
 /// What all connections share. `upstream` is what states say that they are about.
 fn process(
     settings: &Settings,
-    upstream: String,
+    upstream: impl Into<Upstream>,
     keyring: Keyring,
     confirm: Option<ConfirmConfig>,
 ) -> anyhow::Result<Process> {
     let mut clock = [0; 16];
     clock.copy_from_slice(&ids::random()?[..16]);
     let config = EnvelopeConfig {
-        upstream,
+        upstream: upstream.into(),
         keyring,
         clock: ClockId(clock),
         rules: rules(&settings.refusals)?,

@@ -89,7 +89,7 @@ impl Envelope {
             _ if self.open.get(id).is_some() => Open::Plain(plain()),
             "tools/call" => {
                 let call = Call::keep(&self.process, frame, caller, now.boot, self.upstream_asks);
-                call.map_or_else(|| self.unkept(frame, plain()), Open::Called)
+                call.map_or_else(|| self.unkept(frame, plain()), |call| Open::Called(Box::new(call)))
             }
             "initialize" => {
                 self.handshake.requested(frame);

@@ -65,7 +65,7 @@ impl Envelope {
                     self.progress.forget(call.progress_token());
                     return Route::Forward;
                 }
-                self.call_result(call, frame, now, out)
+                self.call_result(*call, frame, now, out)
             }
             Open::Plain(plain) => {
                 match (plain.opens, frame.result()) {

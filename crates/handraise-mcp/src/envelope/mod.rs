@@ -82,7 +82,7 @@ use crate::memory::DeclineMemory;
 use crate::record::Record;
 
 pub use confirm::Spend;
-pub use process::{EnvelopeConfig, Limits, Process, Reached};
+pub use process::{EnvelopeConfig, Limits, Process, Reached, Upstream};
 
 /// Who sent a frame: what states are bound to (S10). Never taken from the frame itself.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -65,7 +65,8 @@ impl Envelope {
             return Carried::Refused("state-other-method");
         }
         let config = &self.process.config;
-        match RefusalState::open(&state, keyring, bound(caller), &config.upstream, now, config.clock) {
+        match RefusalState::open(&state, keyring, bound(caller), config.upstream.as_str(), now, config.clock)
+        {
             Ok(state) => Carried::Ours(Box::new(state)),
             Err(fault) => Carried::Refused(fault.as_str()),
         }
@@ -100,7 +101,7 @@ impl Envelope {
         let Some(id) = call.id() else { return Route::Forward };
         let config = &self.process.config;
         let state = RefusalState {
-            upstream: config.upstream.clone(),
+            upstream: config.upstream.as_str().to_owned(),
             refusal: subject.ambiguity.rule.name().to_owned(),
             tool: subject.tool.clone(),
             arguments_sha256,

@@ -21,8 +21,9 @@ use crate::seal::{Approval, Offered};
 pub(super) enum Open {
     /// Forwarded, and nothing will be asked about it.
     Plain(Plain),
-    /// A tool call that the upstream works on.
-    Called(Call),
+    /// A tool call that the upstream works on. Boxed, so that the map of open requests stays small: most of the time it is
+    /// made for one call, and goes with it.
+    Called(Box<Call>),
     /// The upstream refused, and the client is asked.
     Asking(Box<Asking>),
     /// The upstream runs the call again, with the argument that was chosen.

@@ -1,7 +1,8 @@
 //! What all connections of one process share: settings, the switch, and the bytes in flight.
 
+use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use handraise_core::Moment;
@@ -14,11 +15,38 @@ use crate::frame::{Looks, NoFrame, ServerFrame};
 use crate::refusal::{MAX_REFUSAL_BYTES, Rules};
 use crate::seal::{ClockId, Keyring};
 
+/// What states say that they are about (S22). Most connections never seal one, so it is found once it is needed.
+pub struct Upstream(LazyLock<String, Box<dyn FnOnce() -> String + Send>>);
+
+impl Upstream {
+    /// What `name` returns, which is called at most once.
+    pub fn named_by(name: impl FnOnce() -> String + Send + 'static) -> Self {
+        Self(LazyLock::new(Box::new(name)))
+    }
+
+    /// The name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<String> for Upstream {
+    fn from(name: String) -> Self {
+        Self::named_by(|| name)
+    }
+}
+
+impl fmt::Debug for Upstream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Upstream").field(&self.as_str()).finish()
+    }
+}
+
 /// Settings of the envelope.
 #[derive(Debug)]
 pub struct EnvelopeConfig {
     /// What states say that they are about (S22): the same for the same upstream in every replica and after a restart.
-    pub upstream: String,
+    pub upstream: Upstream,
     /// What states are sealed with.
     pub keyring: Keyring,
     /// Which clock [`Now::boot`](crate::Now::boot) is from.
@@ -37,9 +65,9 @@ pub struct EnvelopeConfig {
 
 impl EnvelopeConfig {
     /// The contract's defaults: the preset refusals, 20 s, 400 ms.
-    pub fn new(upstream: String, keyring: Keyring, clock: ClockId) -> Self {
+    pub fn new(upstream: impl Into<Upstream>, keyring: Keyring, clock: ClockId) -> Self {
         Self {
-            upstream,
+            upstream: upstream.into(),
             keyring,
             clock,
             rules: Rules::presets(),

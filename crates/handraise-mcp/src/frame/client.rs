@@ -335,7 +335,8 @@ impl<'a> Reading<'a> {
             }
             let name = params.name.as_ref().and_then(|name| bytes.get(name.clone()))?;
             let name = Scanner::new(name).string().ok()?;
-            return name.text().contains('\0').then_some(Problem::LookAlikeName);
+            // A NUL is a control character, and stands in no string but as an escape.
+            return (name.is_escaped() && name.text().contains('\0')).then_some(Problem::LookAlikeName);
         }
         None
     }

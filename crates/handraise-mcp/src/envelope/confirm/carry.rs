@@ -79,7 +79,7 @@ impl Envelope {
         if seal::purpose_said(&state) != Some(Purpose::Confirm) {
             return Err(self.refusal_retry(config, arrival, out));
         }
-        let upstream = &self.process.config.upstream;
+        let upstream = self.process.config.upstream.as_str();
         let clock = self.process.config.clock;
         match ConfirmState::open(&state, &config.keyring, bound(caller), upstream, now, clock) {
             Ok(state) => self.form_answer(arrival, state, out),
@@ -250,7 +250,7 @@ impl Envelope {
         };
         call.approval = Some(Approval { strips_token: arrival.strips_token });
         out.push(Out::ToUpstream(bytes));
-        self.open.insert(arrival.id, Open::Called(call));
+        self.open.insert(arrival.id, Open::Called(Box::new(call)));
     }
 }
 

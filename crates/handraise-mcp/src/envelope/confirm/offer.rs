@@ -132,7 +132,7 @@ impl Envelope {
         let (Some(confirm), Some(about)) = (&config.confirm, &held.about) else { return };
         let Some(fresh) = &about.fresh else { return };
         let state = ConfirmState {
-            upstream: config.upstream.clone(),
+            upstream: config.upstream.as_str().to_owned(),
             tool: about.tool.clone(),
             arguments_sha256: about.arguments.sha256(),
             revision: fresh.revision.clone(),

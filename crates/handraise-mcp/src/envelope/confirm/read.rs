@@ -111,7 +111,7 @@ impl Envelope {
         let Some(about) = &mut held.about else { return };
         let (words, revision) =
             preview.map_or((None, None), |preview| (Some(preview.words), preview.revision));
-        let upstream = &self.process.config.upstream;
+        let upstream = self.process.config.upstream.as_str();
         let payload = gateway_payload(upstream, &about.tool_digest, words.as_deref());
         let hash = hash_of(&payload, &about.arguments);
         let room = words.as_ref().map(|words| Process::reserve(&self.process, words.get().len()));

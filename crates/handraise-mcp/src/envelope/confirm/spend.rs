@@ -126,7 +126,7 @@ impl Envelope {
         call.arrived = now.boot;
         call.upstream_asks = self.upstream_asks;
         out.push(Out::ToUpstream(call.bytes().to_vec()));
-        self.open.insert(id.borrow(), Open::Called(call));
+        self.open.insert(id.borrow(), Open::Called(Box::new(call)));
     }
 }
 

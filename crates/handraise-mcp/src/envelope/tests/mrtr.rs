@@ -125,7 +125,7 @@ fn s10_a_state_is_bound_to_principal_and_session() {
 fn s22_a_state_is_about_one_upstream() {
     let mut world = World::new(config());
     let state = asked(&mut world);
-    let mut other = World::new(EnvelopeConfig { upstream: "other".to_owned(), ..config() });
+    let mut other = World::new(EnvelopeConfig { upstream: "other".to_owned().into(), ..config() });
     is_refused(&mut other, "2", &state, "another upstream");
     assert_eq!(other.recorded(), "invalid client state-other-upstream");
 }

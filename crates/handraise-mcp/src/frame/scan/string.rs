@@ -24,7 +24,9 @@ impl<'a> Quoted<'a> {
         if self.is_escaped {
             return Cow::Owned(unescape(self.inner()));
         }
-        String::from_utf8_lossy(self.inner())
+        // It has been scanned: it is UTF-8.
+        std::str::from_utf8(self.inner())
+            .map_or_else(|_| String::from_utf8_lossy(self.inner()), Cow::Borrowed)
     }
 
     /// Whether the string is exactly `text`.

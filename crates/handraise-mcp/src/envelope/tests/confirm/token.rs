@@ -250,8 +250,10 @@ fn another_definition_of_the_tool_is_another_call() {
 #[test]
 fn s22_an_approval_for_one_upstream_is_worth_nothing_at_another() {
     let (_, token) = given();
-    let other =
-        EnvelopeConfig { upstream: "staging".to_owned(), ..confirming(vec![whole_guard()], shared_secret()) };
+    let other = EnvelopeConfig {
+        upstream: "staging".to_owned().into(),
+        ..confirming(vec![whole_guard()], shared_secret())
+    };
     let mut scene = Scene::on(World::new(other));
     scene.world.initialize(&json!({}), "2025-11-25");
     assert_eq!(
