@@ -14,6 +14,7 @@
 //! Two things have a thread of their own, because somebody has to wait for them: the server's stderr once it says
 //! something, for our log; and the store of spent nonces where calls are guarded, for a disk.
 
+mod anew;
 mod client;
 mod ending;
 mod error;

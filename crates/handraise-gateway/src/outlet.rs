@@ -4,10 +4,12 @@ use std::{collections::VecDeque, fs::File, io::IoSlice, ops::Range};
 
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
-    fs::{FileType, Mode, OFlags},
+    fs::FileType,
     io::Errno,
     net::{SendAncillaryBuffer, SendFlags},
 };
+
+use crate::anew;
 
 /// How many pieces go into one write.
 const MOST_PIECES: usize = 64;
@@ -67,10 +69,10 @@ impl Outlet {
     /// Writes to our stdout.
     pub(crate) fn to_stdout() -> std::io::Result<Self> {
         let stdout = File::from(rustix::stdio::stdout().try_clone_to_owned()?);
-        let kind = FileType::from_raw_mode(rustix::fs::fstat(&stdout)?.st_mode);
+        let kind = anew::kind(&stdout)?;
         Ok(match kind {
             FileType::Socket => Self::new(stdout, Way::Socket),
-            FileType::Fifo => match opened_anew() {
+            FileType::Fifo => match anew::stdout() {
                 Some(pipe) => Self::new(pipe, Way::NonBlocking),
                 None => Self::new(stdout, Way::Careful),
             },
@@ -183,12 +185,6 @@ impl Outlet {
     pub(crate) fn holds_unread(&self) -> bool {
         self.file().is_some_and(|pipe| rustix::io::ioctl_fionread(pipe).is_ok_and(|bytes| bytes > 0))
     }
-}
-
-/// Our stdout with flags of its own, where it is a pipe and the system lets us.
-fn opened_anew() -> Option<File> {
-    let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    rustix::fs::open("/proc/self/fd/1", flags, Mode::empty()).ok().map(File::from)
 }
 
 impl Way {

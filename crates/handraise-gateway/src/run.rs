@@ -31,7 +31,7 @@ use handraise_transport::{
 use rustix::event::Timespec;
 
 use crate::{
-    GatewayError, GatewaySettings,
+    GatewayError, GatewaySettings, anew,
     ending::{Ending, Progress, Situation, Step},
     flow::Flow,
     outlet::{Gone, Outlet},
@@ -66,7 +66,7 @@ pub fn run(mut settings: GatewaySettings) -> Result<u8, GatewayError> {
         waker.wake();
     };
     let spender = Spender::start(spent, 1, SystemClock::shared(), tell).map_err(GatewayError::Prepare)?;
-    let stdin = rustix::stdio::stdin().try_clone_to_owned().map_err(GatewayError::Prepare)?;
+    let (stdin, never_waits) = anew::stdin().map_err(GatewayError::Prepare)?;
     let to_server = Outlet::to_pipe(server.stdin).map_err(GatewayError::Prepare)?;
     let to_client = Outlet::to_stdout().map_err(GatewayError::Prepare)?;
     rustix::io::ioctl_fionbio(&server.stdout, true).map_err(|errno| GatewayError::Prepare(errno.into()))?;
@@ -75,7 +75,7 @@ pub fn run(mut settings: GatewaySettings) -> Result<u8, GatewayError> {
         process,
         // One client, by its pipe: there is nobody else whom a state could belong to.
         caller: Arc::new(Caller { principal: "stdio".to_owned(), session: None }),
-        up: Flow::new(stdin.into(), to_server, max_frame),
+        up: Flow::new(stdin, to_server, max_frame),
         down: Flow::new(server.stdout, to_client, max_frame),
         max_frame,
         now: now(),
@@ -85,7 +85,7 @@ pub fn run(mut settings: GatewaySettings) -> Result<u8, GatewayError> {
         said,
         noise: Limited::new(SystemClock::shared()),
         waiter: Waiter::new(),
-        luck: [Luck::default(), Luck::default()],
+        luck: [Luck::new(never_waits), Luck::new(true)],
         wakeups,
         child: server.child,
         status: None,
@@ -157,6 +157,7 @@ impl Gateway {
             };
             let next = [until, self.envelope.next_deadline()].into_iter().flatten().min();
             let timeout = next.map(|next| self.now.boot.until(next).min(LOOK_AGAIN));
+            let awaits_room = !self.up.outlet.is_empty();
             let ready = self.wait(timeout);
             self.now = now();
             if self.envelope.next_deadline().is_some_and(|deadline| deadline <= self.now.boot) {
@@ -179,7 +180,7 @@ impl Gateway {
             if ready.has(Who::Complaints) {
                 self.log_complaints();
             }
-            if ready.has(Who::ToServer) && self.up.outlet.is_empty() {
+            if ready.has(Who::ToServer) && !awaits_room {
                 self.note_deaf();
             }
             if ready.has(Who::ToServer) || ready.has(Who::ToClient) {

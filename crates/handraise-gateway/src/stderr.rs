@@ -1,4 +1,4 @@
-//! The server's stderr: to our log, and nowhere else.
+//! The server's stderr, on a thread of its own.
 
 use std::{
     fs::File,
@@ -6,34 +6,15 @@ use std::{
     sync::mpsc::Sender,
 };
 
-use handraise_transport::{clock::SystemClock, escape, limited::Limited};
-
-/// The longest piece that is logged as one line, in bytes.
-const LINE: u64 = 4096;
-/// How many lines are logged in ten seconds.
-const BURST: u32 = 1000;
+use handraise_transport::complaints::{Complaints, LONGEST};
 
 /// Logs each line until the end. `_ended` is dropped then.
 pub(crate) fn log(stderr: File, _ended: Sender<()>) {
     let mut reader = BufReader::new(stderr);
-    let mut limited = Limited::with_burst(SystemClock::shared(), BURST);
+    let mut complaints = Complaints::default();
     let mut line = Vec::new();
-    loop {
+    while let Ok(1..) = (&mut reader).take(LONGEST).read_until(b'\n', &mut line) {
+        complaints.log(&line);
         line.clear();
-        match (&mut reader).take(LINE).read_until(b'\n', &mut line) {
-            Ok(1..) => {}
-            Ok(0) | Err(_) => return,
-        }
-        let text = String::from_utf8_lossy(&line);
-        let text = text.trim_end_matches(['\n', '\r']);
-        if text.is_empty() {
-            continue;
-        }
-        if let Some(left_out) = limited.admit() {
-            if left_out > 0 {
-                tracing::info!(left_out, "lines of the MCP server were left out");
-            }
-            tracing::info!(target: "mcp_server", "{}", escape::line(text));
-        }
     }
 }

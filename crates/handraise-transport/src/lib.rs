@@ -5,6 +5,7 @@
 
 pub mod blocking;
 pub mod clock;
+pub mod complaints;
 mod descendants;
 pub mod ends;
 pub mod escape;

@@ -10,6 +10,7 @@ use std::{
 
 use handraise_transport::{
     clock::SystemClock,
+    complaints::{Complaints, LONGEST},
     escape,
     limited::Limited,
     spawn::{self, Spawn, Supervised},
@@ -44,10 +45,6 @@ const SILENT: Duration = Duration::from_secs(1);
 const UNCOUNTED: usize = 1024 * 1024;
 /// How often a reader looks whether there is room again.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
-/// The longest piece of stderr that is logged as one line, in bytes.
-const COMPLAINT: u64 = 4096;
-/// How many of them are logged in ten seconds.
-const COMPLAINTS: u32 = 1000;
 /// How much of a line of noise is logged, in characters.
 const SHOWN: usize = 300;
 
@@ -224,25 +221,11 @@ fn take(link: &Arc<Link>, found: Found, noise: &mut Limited) {
 /// Logs each line of stderr until its end.
 async fn log(stderr: ChildStderr) {
     let mut reader = BufReader::with_capacity(512, stderr);
-    let mut limited = Limited::with_burst(SystemClock::shared(), COMPLAINTS);
+    let mut complaints = Complaints::default();
     let mut line = Vec::new();
-    loop {
+    while let Ok(1..) = (&mut reader).take(LONGEST).read_until(b'\n', &mut line).await {
+        complaints.log(&line);
         line.clear();
-        match (&mut reader).take(COMPLAINT).read_until(b'\n', &mut line).await {
-            Ok(1..) => {}
-            Ok(0) | Err(_) => return,
-        }
-        let text = String::from_utf8_lossy(&line);
-        let text = text.trim_end_matches(['\n', '\r']);
-        if text.is_empty() {
-            continue;
-        }
-        if let Some(left_out) = limited.admit() {
-            if left_out > 0 {
-                tracing::info!(left_out, "lines of an MCP server were left out");
-            }
-            tracing::info!(target: "mcp_server", "{}", escape::line(text));
-        }
     }
 }
 

@@ -138,6 +138,7 @@ impl Envelope {
         let text = frame.text(params.clone());
         let Some(at) = member_at(text, "requestId") else { return Route::Forward };
         let Some(id) = Id::parse(&text[at.clone()]) else { return Route::Forward };
+        let at = params.start + at.start..params.start + at.end;
         if id.text().is_some_and(|id| self.ids.is_private(&id)) {
             // Our ids are nobody's to cancel, and the upstream learns none of the client's side.
             return Route::Consumed;
@@ -156,12 +157,12 @@ impl Envelope {
             }
             Some(Open::Rerun(rerun)) => {
                 self.progress.ran_again(rerun.call.progress_token());
-                self.cancel_ours(frame, params.start + at.start..params.start + at.end, &rerun.id, out)
+                self.cancel_ours(frame, at, &rerun.id, out)
             }
             Some(Open::Checking(checking)) => {
                 self.deadlines.remove(&(checking.deadline, checking.ours.clone()));
                 out.push(checking.retry.record(Outcome::Withdrawn, Some("call-cancelled")));
-                self.cancel_ours(frame, params.start + at.start..params.start + at.end, &checking.ours, out)
+                self.cancel_ours(frame, at, &checking.ours, out)
             }
             Some(Open::Called(call)) => {
                 self.progress.forget(call.progress_token());

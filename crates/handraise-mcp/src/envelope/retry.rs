@@ -42,9 +42,7 @@ impl Envelope {
             // Switched off since the question, altogether or this rule.
             Some(_) | None => (Outcome::Disabled, None),
         };
-        out.push(retry.record(outcome, reason));
-        out.push(original(id, &retry.state.result));
-        Route::Consumed
+        retry.end(id, retry.record(outcome, reason), out)
     }
 
     /// Whether a retry accepts what was offered, and so runs the call.
@@ -68,9 +66,7 @@ impl Envelope {
         let again = run_again(frame, &retry.state, &rule, chosen.as_str());
         let offered = retry.state.offered.iter().find(|offered| offered.value == chosen.as_str()).cloned();
         let (Some(again), Some(offered)) = (again, offered) else {
-            out.push(retry.record(Outcome::Invalid, Some("no-place-for-argument")));
-            out.push(original(id, &retry.state.result));
-            return Route::Consumed;
+            return retry.end(id, retry.record(Outcome::Invalid, Some("no-place-for-argument")), out);
         };
         if !self.process.spend(retry.state.nonce, now.boot) {
             out.push(retry.record(Outcome::Invalid, Some("state-spent")));
@@ -85,14 +81,10 @@ impl Envelope {
         // Nobody has accepted a call of that tool. What its server says of it is not asked: the rule says it is read-only.
         let confirm = self.process.config.confirm.as_ref();
         if confirm.is_some_and(|confirm| confirm.guards.of(tool.name(), true).is_some()) {
-            out.push(retry.given_up(Outcome::Error, "candidates-guarded"));
-            out.push(original(id, &retry.state.result));
-            return Route::Consumed;
+            return retry.end(id, retry.given_up(Outcome::Error, "candidates-guarded"), out);
         }
         let Some(again) = Kept::new(&self.process, &again, retry.state.result.len()) else {
-            out.push(retry.given_up(Outcome::Error, "bytes-in-flight"));
-            out.push(original(id, &retry.state.result));
-            return Route::Consumed;
+            return retry.end(id, retry.given_up(Outcome::Error, "bytes-in-flight"), out);
         };
         // The server's word on the candidates, before anything runs.
         let ours = self.ids.request();
@@ -136,6 +128,13 @@ impl Retry {
     /// A record of what came of an acceptance without the client: it was accepted, and nothing ran.
     pub(super) fn given_up(&self, outcome: Outcome, reason: &'static str) -> Out {
         self.record_by(Provenance::System, outcome, Some(reason))
+    }
+
+    /// Ends it with the refusal that it is about.
+    fn end(&self, id: Id<'_>, record: Out, out: &mut Vec<Out>) -> Route {
+        out.push(record);
+        out.push(original(id, &self.state.result));
+        Route::Consumed
     }
 
     fn record_by(&self, provenance: Provenance, outcome: Outcome, reason: Option<&'static str>) -> Out {
