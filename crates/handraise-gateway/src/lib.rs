@@ -6,7 +6,8 @@
 //!
 //! # One loop
 //!
-//! One thread and no runtime: it waits for whoever is ready, reads once, decides, and writes what the other side takes.
+//! One thread and no runtime: it waits for whoever is ready, reads once, decides, and writes what the other side takes. It
+//! then looks whether that side has answered at once, where such looks find something: see [`turns`].
 //! It never waits for one side alone. What a side does not take waits in its [`outlet`]; while it does, nothing more is
 //! read that would go there, so that memory is bounded and frames go on uncopied, from the buffer that they were read
 //! into. A frame passes one thread, and no lock.
