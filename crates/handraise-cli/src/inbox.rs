@@ -78,7 +78,8 @@ impl Inbox {
         Self { socket: self.socket.clone(), token: token.to_owned() }
     }
 
-    /// Posts a JSON body and takes the answer, whatever its status is.
+    /// Posts a JSON body and takes the answer, whatever its status is. What was posted and not answered is
+    /// [`Unanswered`].
     pub(crate) async fn exchange<B: Serialize>(
         &self,
         path: &str,
@@ -89,9 +90,10 @@ impl Inbox {
                 return Ok(Reached::NotRunning);
             };
             let status = response.status();
-            Ok(Reached::Answer((status, whole(path, response).await?)))
+            Ok(Reached::Answer((status, whole(path, response).await.context(Unanswered)?)))
         };
-        in_time(path, exchange).await
+        // It listens, so that what takes long is its answer.
+        tokio::time::timeout(PATIENCE, exchange).await.context(Unanswered)?
     }
 
     /// Opens the live events: those after `last`, the id of the last one that arrived, or from now on.
@@ -159,11 +161,16 @@ impl Inbox {
             request = request.header("last-event-id", last);
         }
         let request = request.body(Full::new(Bytes::from(body)))?;
-        let response = sender
-            .send_request(request)
-            .await
-            .with_context(|| format!("the inbox at unix:{} does not answer", self.socket.display()))?;
-        Ok(Some(response))
+        match sender.try_send_request(request).await {
+            Ok(response) => Ok(Some(response)),
+            Err(mut error) => {
+                // What comes back was not written.
+                let is_written = error.take_message().is_none();
+                let error = anyhow::Error::from(error.into_error())
+                    .context(format!("the inbox at unix:{} does not answer", self.socket.display()));
+                Err(if is_written { error.context(Unanswered) } else { error })
+            }
+        }
     }
 }
 
@@ -172,6 +179,11 @@ async fn in_time<T>(path: &str, call: impl Future<Output = anyhow::Result<T>>) -
         .await
         .with_context(|| format!("the inbox did not answer {path} within {} s", PATIENCE.as_secs()))?
 }
+
+/// A request was written, and what became of it is not known: the inbox went away, or is too busy to say.
+#[derive(Debug, thiserror::Error)]
+#[error("it was sent, and what became of it is not known")]
+pub(crate) struct Unanswered;
 
 /// The answer's body.
 async fn whole(path: &str, response: Response<Incoming>) -> anyhow::Result<Bytes> {

@@ -8,7 +8,7 @@ use std::{
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::support::{Agent, Collected, Home, Up, alive, kill, pick, send, stderr, wait_for};
+use crate::support::{Agent, Collected, Home, Up, alive, kill, pause, pick, resume, send, stderr, wait_for};
 
 fn code(output: &Output) -> Option<i32> {
     output.status.code()
@@ -132,6 +132,30 @@ fn ac61_an_answer_that_comes_too_late_exits_4_and_says_who_was_first() {
     let skip = home.run(&["inbox", "skip", id(&ask)]);
     assert_eq!(code(&skip), Some(4));
     assert_eq!(agent.responses().len(), 1);
+}
+
+#[test]
+fn an_answer_whose_inbox_dies_exits_6_because_nobody_knows_whether_it_was_sent_on() {
+    let home = Home::new();
+    let up = Up::start(&home);
+    let agent = Agent::prompt(&home, "single");
+    let ask = up.wait_for_ask();
+    // The verdict is waited for; the inbox ends meanwhile.
+    pause(agent.child.id());
+    let mut command = home.handraise(&["inbox", "answer", id(&ask), "question_0=Postgres"]);
+    let answering = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    up.wait_for_state(&ask, "sent", true);
+    kill(up.child.id());
+    let output = answering.wait_with_output().unwrap();
+    resume(agent.child.id());
+    assert_eq!(code(&output), Some(6), "{}", stderr(&output));
+    let said = stderr(&output);
+    assert!(said.contains("nobody knows yet whether it counted") && said.contains("inbox show"), "{said}");
+    assert!(output.stdout.is_empty());
+    // One that cannot be reached at all got nothing.
+    let refused = home.run(&["inbox", "answer", id(&ask), "question_0=Postgres"]);
+    assert_eq!(code(&refused), Some(1));
+    assert!(stderr(&refused).contains("is not running"), "{}", stderr(&refused));
 }
 
 #[test]

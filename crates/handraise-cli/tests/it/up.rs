@@ -5,7 +5,7 @@ use std::{os::unix::fs::PermissionsExt as _, path::Path, process::Stdio};
 use serde_json::{Value, json};
 
 use crate::support::{
-    Collected, Ending, Home, Up, call, pick, say, stderr, terminate, wait_for, wait_for_link,
+    Collected, Ending, Home, Up, binary, call, pick, say, stderr, terminate, wait_for, wait_for_link,
 };
 
 fn mode(path: &Path) -> u32 {
@@ -40,6 +40,80 @@ fn s11_s33_secrets_are_in_no_log_and_no_argument() {
     for secret in secrets {
         assert!(!log.text().contains(&secret) && !arguments.contains(&secret));
     }
+}
+
+#[test]
+fn why_an_agent_of_the_inbox_failed_is_in_its_session_and_which_one_in_the_log() {
+    let home = Home::new();
+    home.write_config(&format!(
+        "[[agent]]\nid = 'broken'\ncommand = ['sh', '-c', 'echo no such model >&2; exit 3']\ncwd = '{}'\n\
+         [[agent]]\nid = 'gone'\ncommand = ['/not/there/agent']\n",
+        home.work().display()
+    ));
+    let up = Up::start(&home);
+    let admin = home.token("admin");
+    let start = |body: Value| call(&up.url, "POST", "/api/v1/sessions", Some(&admin), Some(&body));
+    let started = start(json!({"agent": "broken", "prompt": "do it"}));
+    assert_eq!(started.status, 201, "{started:?}");
+    let path = format!("/sessions/{}", started.body["id"].as_str().unwrap());
+    let messages = wait_for("what became of it", || {
+        let messages = up.get(&format!("{path}/messages"))["messages"].clone();
+        (messages.as_array()?.len() == 2).then_some(messages)
+    });
+    wait_for("the end of the session", || (up.get(&path)["state"] == "ended").then_some(()));
+    assert_eq!(messages[0]["text"], "do it");
+    let notice = messages[1]["text"].as_str().unwrap().to_owned();
+    for word in ["broken", "\"sh\"", "exit status 3", "no such model", "has not taken the prompt"] {
+        assert!(notice.contains(word), "{word}: {notice}");
+    }
+    let warned = |word: &str| up.log.text().lines().any(|line| line.contains("WARN") && line.contains(word));
+    wait_for("the warning", || warned("exit status 3").then_some(()));
+    assert!(!up.log.text().contains("no such model"), "what an agent says is not logged: {}", up.log.text());
+
+    let refused = start(json!({"agent": "gone", "cwd": home.work()}));
+    let message = refused.body["error"]["message"].as_str().unwrap().to_owned();
+    assert!(refused.status == 400 && message.contains("/not/there/agent"), "{message}");
+    assert!(warned("/not/there/agent"), "{}", up.log.text());
+    up.stop();
+}
+
+#[test]
+fn an_inbox_that_can_write_nothing_is_not_ready_until_it_can_and_says_why() {
+    let home = Home::new();
+    // A limit on the size of files stands in for a full disk; what goes beyond is an error, and no signal.
+    let words =
+        ["-c", "trap '' XFSZ; exec \"$@\"", "sh", binary(), "up", "--no-open", "--listen", "127.0.0.1:0"];
+    let mut command = std::process::Command::new("sh");
+    command.args(words).envs(home.handraise(&[]).get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let log = Collected::from(child.stderr.take().unwrap());
+    let printed = Collected::from(child.stdout.take().unwrap());
+    let (url, _) = wait_for_link(&printed, &mut child, &log);
+    let up = Ending(child);
+    let admin = home.token("admin");
+    let limit = |bytes| {
+        let limit = rustix::process::Rlimit { current: bytes, maximum: None };
+        let pid = rustix::process::Pid::from_raw(i32::try_from(up.0.id()).unwrap());
+        rustix::process::prlimit(pid, rustix::process::Resource::Fsize, limit).unwrap();
+    };
+    let create =
+        || call(&url, "POST", "/api/v1/tokens", Some(&admin), Some(&json!({"scope": "viewer", "name": "n"})));
+    assert_eq!(create().status, 201);
+    limit(Some(0));
+    let refused = create();
+    let message = refused.body["error"]["message"].as_str().unwrap().to_owned();
+    assert!(refused.status == 500 && message.contains("disk"), "{refused:?}");
+    assert_eq!(call(&url, "GET", "/readyz", None, None).status, 503);
+    let told = |word: &str| log.text().lines().any(|line| line.contains("ERROR") && line.contains(word));
+    wait_for("the file's name in the log", || told("handraise.db").then_some(()));
+    // The sweep finds it as it was.
+    wait_for("another try", || told("neither asks nor answers").then_some(()));
+    assert_eq!(call(&url, "GET", "/readyz", None, None).status, 503);
+    limit(None);
+    wait_for("an inbox that is ready", || {
+        (call(&url, "GET", "/readyz", None, None).status == 200).then_some(())
+    });
+    assert_eq!(create().status, 201);
 }
 
 #[test]

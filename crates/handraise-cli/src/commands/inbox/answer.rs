@@ -139,9 +139,7 @@ fn not_delivered(id: &str, verdict: &Verdict) -> (u8, Vec<String>) {
         ),
         Verdict::Unknown => (
             status::UNKNOWN,
-            vec![format!(
-                "sent, and whoever asks has not said yet whether it counted; `handraise inbox show {id}` tells"
-            )],
+            vec![format!("sent, and nobody knows yet whether it counted; `handraise inbox show {id}` tells")],
         ),
     }
 }

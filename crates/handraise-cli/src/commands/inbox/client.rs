@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::words;
 use crate::{
     Context,
-    inbox::{Inbox, Reached},
+    inbox::{Inbox, Reached, Unanswered},
     local,
 };
 
@@ -139,9 +139,12 @@ impl Client {
     /// # Errors
     /// When the inbox cannot be reached, or did not take it up for a reason that is no verdict.
     pub(crate) async fn answer(&self, id: &str, answer: &AnswerRequest) -> anyhow::Result<Verdict> {
-        match self.inbox.exchange(&format!("/api/v1/asks/{id}/answer"), answer).await? {
-            Reached::Answer((status, body)) => verdict(status, &body),
-            Reached::NotRunning => Err(self.not_running()),
+        match self.inbox.exchange(&format!("/api/v1/asks/{id}/answer"), answer).await {
+            Ok(Reached::Answer((status, body))) => verdict(status, &body),
+            Ok(Reached::NotRunning) => Err(self.not_running()),
+            // The inbox may have sent it on before it went away.
+            Err(error) if error.is::<Unanswered>() => Ok(Verdict::Unknown),
+            Err(error) => Err(error),
         }
     }
 
