@@ -2,7 +2,7 @@
 
 use std::{
     fs::OpenOptions,
-    io::{ErrorKind, Read as _},
+    io::{self, ErrorKind, Read as _},
     os::unix::fs::{MetadataExt as _, OpenOptionsExt as _},
     path::Path,
 };
@@ -22,9 +22,27 @@ pub(crate) fn read(flag: Option<&Path>, environment: &Environment) -> anyhow::Re
     let without_waiting = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
     let file = match OpenOptions::new().read(true).custom_flags(without_waiting).open(path) {
         Ok(file) => file,
-        Err(error) if error.kind() == ErrorKind::NotFound && !candidate.named => return Ok(None),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            // A link that leads nowhere is no absence: rules that it held, such as [[confirm]], would be gone in silence.
+            if let Some(link) = dangling(path)? {
+                bail!(
+                    "cannot read the config file {}: {} is a link to something that is not there; mend or remove the \
+                     link, or name another file with --config",
+                    path.display(),
+                    link.display()
+                );
+            }
+            if !candidate.named {
+                return Ok(None);
+            }
+            bail!(
+                "cannot read the config file {}: it is not there; write it, or name another",
+                path.display()
+            );
+        }
         Err(error) => {
-            return Err(error).with_context(|| format!("cannot read the config file {}", path.display()));
+            let remedy = "let this user read it, or name another file with --config";
+            bail!("cannot read the config file {}: {error}; {remedy}", path.display());
         }
     };
     // What was opened is what is judged and read, whatever happens to the path meanwhile.
@@ -46,4 +64,27 @@ pub(crate) fn read(flag: Option<&Path>, environment: &Environment) -> anyhow::Re
         bail!("{} is larger than {MAX_FILE_BYTES} bytes; a config file is not", path.display());
     }
     Ok(Some(ConfigFile::parse(path, &text)?))
+}
+
+/// The link, at the path or above it, that makes it seem absent.
+///
+/// # Errors
+/// When that cannot be seen.
+fn dangling(path: &Path) -> anyhow::Result<Option<&Path>> {
+    for place in path.ancestors().filter(|place| !place.as_os_str().is_empty()) {
+        match place.symlink_metadata() {
+            Ok(metadata) => {
+                let is_dangling =
+                    metadata.is_symlink() && !place.try_exists().map_err(|error| unseen(path, &error))?;
+                return Ok(is_dangling.then_some(place));
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => return Err(unseen(path, &error)),
+        }
+    }
+    Ok(None)
+}
+
+fn unseen(path: &Path, error: &io::Error) -> anyhow::Error {
+    anyhow::anyhow!("cannot see whether the config file {} is there: {error}", path.display())
 }

@@ -5,7 +5,7 @@
 
 use std::{
     io,
-    os::fd::OwnedFd,
+    os::{fd::OwnedFd, unix::fs::DirBuilderExt as _},
     path::{Path, PathBuf},
     sync::{Mutex, PoisonError},
 };
@@ -132,10 +132,11 @@ impl Files {
     }
 }
 
-/// Makes a folder with all above it, on disk: a power loss takes no folder away whose nonces are spent.
+/// Makes a folder with all above it, on disk: a power loss takes no folder away whose nonces are spent. What it makes is
+/// ours alone, whatever the umask: `base` may be the data directory, which the inbox refuses where others can look in.
 fn make(base: &Path) -> io::Result<()> {
     let made: Vec<&Path> = base.ancestors().take_while(|folder| !folder.exists()).collect();
-    std::fs::create_dir_all(base)?;
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(base)?;
     for parent in made.iter().filter_map(|folder| folder.parent()) {
         let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
         std::fs::File::open(parent)?.sync_all()?;

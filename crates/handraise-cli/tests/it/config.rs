@@ -1,6 +1,6 @@
 //! Where settings come from, through the binary.
 
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 
 use crate::support::{Home, binary, stderr};
 
@@ -143,4 +143,30 @@ fn logs_are_json_where_they_are_asked_to_be() {
     assert!(line["message"].as_str().unwrap().contains("HANDRAISE_INBOX"), "{text}");
     let output = home.run(&["doctor", "--log", "info,=,"]);
     assert!(stderr(&output).contains("--log is \"info,=,\""), "{}", stderr(&output));
+}
+
+#[test]
+fn s2_a_config_file_that_is_there_and_cannot_be_read_is_no_absent_one() {
+    let home = Home::new();
+    let (folder, file) = (home.path().join(".config"), home.path().join(".config/handraise/handraise.toml"));
+    let refused = |expected: &str| {
+        for command in [&["doctor"][..], &["mcp", "--", "true"]] {
+            let output = home.run(command);
+            assert_eq!(output.status.code(), Some(1), "{command:?}");
+            assert!(stderr(&output).contains(expected), "{command:?}: {}", stderr(&output));
+        }
+    };
+    symlink("nowhere", &folder).unwrap();
+    refused(&format!("{} is a link to something that is not there", folder.display()));
+    std::fs::create_dir(home.path().join("nowhere")).unwrap();
+    assert!(home.run(&["doctor"]).status.success(), "a link to a folder without the file");
+    std::fs::create_dir(folder.join("handraise")).unwrap();
+    symlink("/nowhere/confirm.toml", &file).unwrap();
+    refused(&format!("{} is a link to something that is not there; mend or remove the link", file.display()));
+    std::fs::remove_file(&file).unwrap();
+    symlink("handraise.toml", &file).unwrap();
+    refused(&format!("cannot read the config file {}: ", file.display()));
+    std::fs::remove_file(&file).unwrap();
+    std::fs::create_dir(&file).unwrap();
+    refused("is not a regular file");
 }

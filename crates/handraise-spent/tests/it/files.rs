@@ -32,6 +32,15 @@ fn s5_a_claim_counts_once_and_is_a_private_file() {
 }
 
 #[test]
+fn s5_folders_that_it_makes_are_private_and_others_stay_as_they_are() {
+    let base = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(base.path(), Permissions::from_mode(0o755)).unwrap();
+    Store::files(&base.path().join("share/handraise"), INNER).unwrap();
+    let modes = ["", "share", "share/handraise"].map(|folder| mode(&base.path().join(folder)));
+    assert_eq!(modes, [0o755, 0o700, 0o700]);
+}
+
+#[test]
 fn a_nonce_is_forgotten_a_day_after_its_end() {
     let base = tempfile::tempdir().unwrap();
     let store = Store::files(base.path(), INNER).unwrap();
