@@ -123,7 +123,7 @@ test("settings: flags are switched and taken back, tokens are made, shown once, 
   const view = await visit(browser);
   const { page } = view;
   await enter(page, mock.url, ADMIN, "/settings");
-  const flag = page.getByRole("switch", { name: "Questions in MCP calls" });
+  const flag = page.getByRole("switch", { name: "Questions from agents" });
   await flag.waitFor();
   await everyWay(page, "flags");
   await flag.uncheck();
@@ -131,7 +131,7 @@ test("settings: flags are switched and taken back, tokens are made, shown once, 
   await page.getByRole("button", { name: "Take my setting back" }).first().click();
   await until(() => mock.sent("/flags").length === 2, "two changes");
   assert.deepEqual(mock.sent("/flags").map((call) => [call.path, call.body]), [
-    ["/flags/elicitation", { value: false }],
+    ["/flags/features.acpElicitation", { value: false }],
     ["/flags/features.acpElicitation", { value: null }],
   ]);
   await page.getByRole("link", { name: "Access tokens" }).click();

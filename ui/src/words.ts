@@ -329,16 +329,6 @@ export const settingsKnown = {
     text: "Tell ACP agents that they may ask. Off: agents see no such ability, and what they ask anyway is declined.",
     applies: "for agents started from now on",
   },
-  elicitation: {
-    title: "Questions in MCP calls",
-    text: "Off: every refusal goes back unasked and is recorded as disabled.",
-    applies: "counts from the next call",
-  },
-  "profiles.adaptive": {
-    title: "Choose the rail by measurement",
-    text: "A client that declares forms but showed none of 20 gets its questions here first. Tried again after a new version or 7 days.",
-    applies: "counts from the next call",
-  },
 } as Record<string, { title: string; text: string; applies: string }>;
 
 export const accessSignedInAs = (name: string, scope: Scope) => `Signed in here as ${name}, scope ${scope}.`;

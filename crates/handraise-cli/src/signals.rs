@@ -1,27 +1,62 @@
-//! SIGINT and SIGTERM as a future: the orderly end.
+//! Signals as a future: the orderly end.
 
-use tokio::signal::unix::{SignalKind, signal};
+use std::time::Duration;
 
-/// Completes with the first SIGINT or SIGTERM. Both are taken over at once; a second one ends the process the hard
-/// way, for whoever does not want to wait.
+use tokio::{
+    signal::unix::{SignalKind, signal},
+    sync::mpsc,
+    time::Instant,
+};
+
+/// How long signals after the first one count as the same: `timeout` and shells signal a process and then its group.
+const SAME: Duration = Duration::from_millis(500);
+
+/// Completes with the first SIGINT or SIGTERM. Both are taken over at once; one that comes later than half a second after
+/// the first ends the process the hard way, for whoever does not want to wait.
 ///
 /// # Errors
 /// When the signals cannot be taken over.
 pub(crate) fn shutdown() -> anyhow::Result<impl Future<Output = ()> + Send + 'static> {
+    first(std::future::pending())
+}
+
+/// The same, also when the terminal goes away: for what has no other use for SIGHUP.
+///
+/// # Errors
+/// When the signals cannot be taken over.
+pub(crate) fn shutdown_or_hangup() -> anyhow::Result<impl Future<Output = ()> + Send + 'static> {
+    first(hangup()?)
+}
+
+fn first(
+    hangup: impl Future<Output = ()> + Send + 'static,
+) -> anyhow::Result<impl Future<Output = ()> + Send + 'static> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     Ok(async move {
         let name = tokio::select! {
             _ = interrupt.recv() => "SIGINT",
             _ = terminate.recv() => "SIGTERM",
+            () = hangup => "SIGHUP",
         };
-        tracing::info!(signal = name, "ending in order; the same signal again ends at once");
+        tracing::info!(signal = name, "ending in order; another signal after half a second ends at once");
         tokio::spawn(async move {
+            let (sender, signals) = mpsc::channel(1);
+            let watching = async move {
+                loop {
+                    tokio::select! {
+                        _ = interrupt.recv() => {}
+                        _ = terminate.recv() => {}
+                    }
+                    if sender.send(()).await.is_err() {
+                        break;
+                    }
+                }
+            };
             tokio::select! {
-                _ = interrupt.recv() => {}
-                _ = terminate.recv() => {}
+                () = watching => {}
+                () = another(signals) => std::process::exit(130),
             }
-            std::process::exit(130);
         });
     })
 }
@@ -31,7 +66,7 @@ pub(crate) fn shutdown() -> anyhow::Result<impl Future<Output = ()> + Send + 'st
 ///
 /// # Errors
 /// When the signal cannot be taken over.
-pub(crate) fn hangup() -> anyhow::Result<impl Future<Output = ()> + Send + 'static> {
+fn hangup() -> anyhow::Result<impl Future<Output = ()> + Send + 'static> {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mut taken = match is_ignored(&status, SignalKind::hangup()) {
         Some(false) => Some(signal(SignalKind::hangup())?),
@@ -47,6 +82,17 @@ pub(crate) fn hangup() -> anyhow::Result<impl Future<Output = ()> + Send + 'stat
     })
 }
 
+/// Completes with the first signal that is not the same as the one of now.
+async fn another(mut signals: mpsc::Receiver<()>) {
+    let same_until = Instant::now() + SAME;
+    while signals.recv().await.is_some() {
+        if Instant::now() >= same_until {
+            return;
+        }
+    }
+    std::future::pending().await
+}
+
 /// Whether a process with this `/proc` status ignores a signal.
 fn is_ignored(status: &str, kind: SignalKind) -> Option<bool> {
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"))?;
@@ -58,6 +104,20 @@ fn is_ignored(status: &str, kind: SignalKind) -> Option<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn signals_of_half_a_second_are_one() {
+        let (sender, signals) = mpsc::channel(1);
+        let start = Instant::now();
+        let sending = async {
+            for at in [0, 1, 499, 500] {
+                tokio::time::sleep_until(start + Duration::from_millis(at)).await;
+                sender.send(()).await.unwrap();
+            }
+        };
+        tokio::join!(sending, another(signals));
+        assert_eq!(start.elapsed(), SAME);
+    }
 
     #[test]
     fn an_ignored_signal_is_seen_in_the_status_of_the_process() {

@@ -14,7 +14,7 @@ A value that does not fit is an error, even while another one wins. An empty var
 
 The file is `--config FILE`, else `HANDRAISE_CONFIG`, else `handraise/handraise.toml` in the XDG config directory
 (`~/.config`). A `handraise.toml` in the working directory is **never** read: a cloned repository must not configure
-you. A file that others can write, or that belongs to neither you nor root, is refused.
+you. A file that others can write, that belongs to neither you nor root, or that is there and cannot be read, is refused.
 
 Unknown keys are errors. Durations are whole numbers with the units `d`, `h`, `m`, `s`, `ms`, from large to small:
 `250ms`, `55m`, `1h30m`. Paths in the file are absolute or begin with `~/`.

@@ -156,13 +156,13 @@ settings! {
     "Environment variables that agents and MCP servers get although they are withheld: `HANDRAISE_*`, `KANDEV_*`, `MCP_CONFIRM_*` and database URLs are (S7)."
 
     ELICITATION = "elicitation", Kind::Bool, Default::Value("on"), env "HANDRAISE_ELICITATION" "AUTOMOBILE_ELICITATION";
-    "Whether handraise asks its own questions about refusals: `off` lets refusals through, in every era. Read by `handraise mcp`, again on SIGHUP; and the flag `elicitation`, as `handraise up` hands it to holders."
+    "Whether handraise asks its own questions about refusals: `off` lets refusals through, in every era. Read by `handraise mcp`, again on SIGHUP. The inbox has no switch for it: gateways are not connected to an inbox yet."
 
     ACP_ELICITATION = "features.acp_elicitation", Kind::Bool, Default::Value("on"), env "HANDRAISE_FEATURES_ACP_ELICITATION" "KANDEV_FEATURES_ACP_ELICITATION";
     "The flag `features.acpElicitation`: agents are told that forms are answered here. Read by `handraise up` and handed to holders; an operator's setting in the inbox wins."
 
     ADAPTIVE_PROFILES = "profiles.adaptive", Kind::Bool, Default::Value("off");
-    "The flag `profiles.adaptive`, as `handraise up` hands it to holders."
+    "The flag `profiles.adaptive`, as `handraise up` hands it to holders. It changes nothing yet: no rail is chosen by measurement."
 
     ANSWER_TIMEOUT = "acp.answer_timeout", Kind::Duration, Default::Value("55m"), env "HANDRAISE_ELICITATION_ANSWER_TIMEOUT" "KANDEV_ELICITATION_ANSWER_TIMEOUT";
     "How long an agent's question waits for a human; then it is declined. Read by `handraise agent`. Must be shorter than `acp.idle_timeout`."

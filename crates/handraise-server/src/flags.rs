@@ -16,8 +16,9 @@ const ACP_ELICITATION: &str = "features.acpElicitation";
 const ELICITATION: &str = "elicitation";
 const ADAPTIVE_PROFILES: &str = "profiles.adaptive";
 
-/// Every flag's name.
-pub(crate) const NAMES: [&str; 3] = [ACP_ELICITATION, ELICITATION, ADAPTIVE_PROFILES];
+/// The flags that operators are offered: those that some holder of today reads. The others go to holders as the
+/// configuration has them, and a switch for them would do nothing.
+pub(crate) const OFFERED: [&str; 1] = [ACP_ELICITATION];
 
 #[derive(Debug)]
 pub(crate) struct RuntimeFlags {
@@ -30,9 +31,9 @@ impl RuntimeFlags {
         Self { configured, set: RwLock::new(set) }
     }
 
-    /// Every flag as it is in force.
+    /// The offered flags as they are in force.
     pub(crate) fn all(&self) -> Vec<Flag> {
-        NAMES.into_iter().filter_map(|name| self.get(name)).collect()
+        OFFERED.into_iter().filter_map(|name| self.get(name)).collect()
     }
 
     /// One flag as it is in force; `None`: there is none of that name.

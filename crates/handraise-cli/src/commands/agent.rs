@@ -74,7 +74,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Exit {
     };
     let settings = agent_settings(context, arguments)?;
     crate::block_on_one_thread(async {
-        let shutdown = signals::shutdown()?;
+        let shutdown = signals::shutdown_or_hangup()?;
         // Only once the inbox answers is anything started.
         let holder = if let Some((inbox, token)) = inbox {
             Some(

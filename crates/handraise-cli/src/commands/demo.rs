@@ -60,7 +60,7 @@ pub(crate) fn run(context: &Context) -> Exit {
 }
 
 async fn serve(context: &Context, folder: &Path) -> Exit {
-    let shutdown = signals::shutdown()?;
+    let shutdown = signals::shutdown_or_hangup()?;
     handraise_transport::spawn::become_subreaper()?;
     // Apart, so that the agent does not work where the inbox keeps its tokens.
     let (folder, work) = (&folder.join("inbox"), folder.join("work"));

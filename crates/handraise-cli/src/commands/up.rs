@@ -13,7 +13,8 @@ use crate::{Context, Exit, browser::Redirect, output, signals};
 /// Run the inbox
 ///
 /// Runs the inbox: backend and web page, with SQLite in the data directory. Prints a sign-in link on stdout; it is
-/// good once, for ten minutes. Ends in order on SIGINT and SIGTERM.
+/// good once, for ten minutes. Ends in order on SIGINT, SIGTERM, and when its
+/// terminal is closed.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  handraise up\n  handraise up --listen 127.0.0.1:8080 --data-dir /srv/handraise --no-open"
@@ -43,7 +44,7 @@ pub(crate) fn run(context: &Context) -> Exit {
     refuse_database(&context.settings)?;
     let settings = server_settings(context)?;
     crate::block_on(async {
-        let shutdown = signals::shutdown()?;
+        let shutdown = signals::shutdown_or_hangup()?;
         handraise_transport::spawn::become_subreaper()?;
         let open_in = opens_browser(context).then(|| settings.data_dir.clone());
         let ready = move |ready: Ready| announce(&ready, open_in);

@@ -39,6 +39,8 @@ mod receipts;
 #[cfg(test)]
 mod secrets;
 #[cfg(test)]
+mod signals;
+#[cfg(test)]
 mod support;
 #[cfg(test)]
 mod terminals;

@@ -14,7 +14,7 @@ use super::said::{Refusals, Unknown};
 use crate::{
     extract::{Admin, Body},
     failure::Failure,
-    flags::NAMES,
+    flags::OFFERED,
     inbox::App,
 };
 
@@ -54,7 +54,7 @@ pub(crate) async fn set(
     Path(name): Path<String>,
     Body(SetFlag { value }): Body<SetFlag>,
 ) -> Result<Json<Flag>, Failure> {
-    if !NAMES.contains(&name.as_str()) {
+    if !OFFERED.contains(&name.as_str()) {
         return Err(Failure::not_found("flag", &name));
     }
     let value = match value {

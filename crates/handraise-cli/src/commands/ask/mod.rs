@@ -231,14 +231,7 @@ struct Abandoned {
 impl Abandoned {
     /// Watches for a signal, and for the end of whoever reads our stdout.
     fn watch() -> anyhow::Result<Self> {
-        let shutdown = signals::shutdown()?;
-        let hangup = signals::hangup()?;
-        let by_signal = once(async move {
-            tokio::select! {
-                () = shutdown => {}
-                () = hangup => {}
-            }
-        });
+        let by_signal = once(signals::shutdown_or_hangup()?);
         Ok(Self { by_signal, by_reader: once(reader_gone()) })
     }
 

@@ -26,7 +26,7 @@ use crate::{
 };
 
 pub(super) async fn run(client: Client, is_json: bool) -> Exit {
-    let interrupted = signals::shutdown()?;
+    let interrupted = signals::shutdown_or_hangup()?;
     let not_running = client.not_running();
     let Reached::Answer(mut live) = Live::open(client.as_inbox()).await? else { return Err(not_running) };
     let mut watch = Watch { client, is_json, open: BTreeSet::new(), ended: BTreeSet::new() };

@@ -112,8 +112,7 @@ struct Run {
 async fn pick(context: &Context, client: Client) -> Exit {
     let not_running = client.not_running();
     let Reached::Answer(mut live) = Live::open(client.as_inbox()).await? else { return Err(not_running) };
-    let ended = signals::shutdown()?;
-    let hangup = signals::hangup()?;
+    let ended = signals::shutdown_or_hangup()?;
     let mut resized = signal(SignalKind::window_change())?;
     let screen = Screen::enter(context.environment.get("NO_COLOR").is_none())?;
     let mut input = read_keys();
@@ -124,7 +123,7 @@ async fn pick(context: &Context, client: Client) -> Exit {
     let mut keys = Keys::default();
     let mut tick = tokio::time::interval(TICK);
     let mut escape_at: Option<Instant> = None;
-    tokio::pin!(ended, hangup);
+    tokio::pin!(ended);
     loop {
         run.paint()?;
         let escape_ends = async {
@@ -135,7 +134,6 @@ async fn pick(context: &Context, client: Client) -> Exit {
         };
         let pressed = tokio::select! {
             () = &mut ended => break,
-            () = &mut hangup => break,
             bytes = input.recv() => match bytes {
                 Some(bytes) => {
                     let pressed = keys.push(&bytes);
