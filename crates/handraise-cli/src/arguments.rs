@@ -135,6 +135,30 @@ pub(crate) fn hint_at_dashes(arguments: &[OsString], error: &mut clap::Error) {
     error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
 }
 
+/// Says what `handraise mcp` stands in front of, where nothing was named.
+pub(crate) fn hint_at_upstream(arguments: &[OsString], error: &mut clap::Error) {
+    if error.kind() != ErrorKind::MissingRequiredArgument || arguments.get(1).is_none_or(|name| name != "mcp")
+    {
+        return;
+    }
+    let tip = "name a server: handraise mcp -- CMD … runs one, handraise mcp --upstream URL goes to one";
+    error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+}
+
+/// Which argument is no text, where that is what is wrong.
+pub(crate) fn not_text(arguments: &[OsString], error: &clap::Error) -> Option<String> {
+    if error.kind() != ErrorKind::InvalidUtf8 {
+        return None;
+    }
+    // What stands behind `--` is a command, and may be any bytes.
+    let ours = arguments.iter().take_while(|argument| *argument != "--");
+    let (place, argument) = ours.enumerate().find(|(_, argument)| argument.to_str().is_none())?;
+    Some(format!(
+        "error: argument {place}, \"{}\", is not UTF-8; write it in UTF-8",
+        argument.to_string_lossy()
+    ))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,9 +1,11 @@
 //! Guarded calls: the tables of the config file, the variables of the environment, and the store of spent nonces.
 
 use anyhow::{Context as _, anyhow};
-use handraise_config::{ConfirmEntry, Require, Secret, Settings, Who};
+use handraise_config::{ConfirmEntry, ConfirmVariables, Require, Secret, Settings, Who};
 use handraise_mcp::{
-    confirm::{ConfirmConfig, GuardSource, Guards, PreviewSource, Remembers, Secrets, Values, shared_folder},
+    confirm::{
+        ConfirmConfig, GuardSource, Guards, PreviewSource, Remembers, Secrets, Values, Warning, shared_folder,
+    },
     seal::Keyring,
 };
 use handraise_spent::Store;
@@ -19,8 +21,27 @@ pub(crate) fn confirm(
     }
     let guards = guards(&settings.confirms)?;
     let (store, remembers) = store(settings);
-    let variables = &settings.confirm_variables;
-    let values = Values {
+    let values = values(&settings.confirm_variables);
+    let (config, warnings) = ConfirmConfig::new(guards, values, keyring.clone(), ids::random()?, remembers);
+    for warning in warnings {
+        tracing::warn!("{warning}");
+    }
+    Ok((Some(config), Some(store)))
+}
+
+/// What is strange about the variables. Nothing is made and nothing is kept.
+///
+/// # Errors
+/// When a table cannot be used.
+pub(crate) fn look(settings: &Settings) -> anyhow::Result<Vec<Warning>> {
+    let random = ids::random()?;
+    let (guards, values) = (guards(&settings.confirms)?, values(&settings.confirm_variables));
+    let keyring = Keyring::single(&random);
+    Ok(ConfirmConfig::new(guards, values, keyring, random, Remembers::InProcess).1)
+}
+
+fn values(variables: &ConfirmVariables) -> Values<'_> {
+    Values {
         mode: variables.mode.as_deref(),
         elicitation: variables.elicitation.as_deref(),
         ttl: variables.ttl.as_deref(),
@@ -29,12 +50,7 @@ pub(crate) fn confirm(
             host: variables.host_secret.as_ref().map(Secret::expose),
             data_dir: variables.data_dir.as_deref(),
         },
-    };
-    let (config, warnings) = ConfirmConfig::new(guards, values, keyring.clone(), ids::random()?, remembers);
-    for warning in warnings {
-        tracing::warn!("{warning}");
     }
-    Ok((Some(config), Some(store)))
 }
 
 fn guards(entries: &[ConfirmEntry]) -> anyhow::Result<Guards> {

@@ -54,8 +54,9 @@ pub(crate) fn local_inbox(
             Ok((InboxAddress::Socket(file.socket), token.unwrap_or_else(|| Token::new(file.holder_token))))
         }
         None => bail!(
-            "no inbox has run in {}; start one with `handraise up`, or name one with --inbox URL{otherwise}",
-            data_dir.display()
+            "no inbox has run in {}; start one with `{}`, or name one with --inbox URL{otherwise}",
+            data_dir.display(),
+            context.up
         ),
     }
 }

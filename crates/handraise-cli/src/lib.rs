@@ -39,13 +39,20 @@ pub(crate) struct Context {
     pub(crate) environment: Arc<Environment>,
     /// The config file that was named, to be passed on to children.
     pub(crate) config: Option<std::path::PathBuf>,
+    /// How an inbox is started that this command would find: `handraise up`, with the data directory that was named.
+    pub(crate) up: String,
 }
 
 impl Context {
     /// The same, in another data directory.
     pub(crate) fn in_data_dir(&self, folder: &std::path::Path) -> Self {
         let settings = Settings { data_dir: Some(folder.to_owned()), ..self.settings.clone() };
-        Self { settings, environment: Arc::clone(&self.environment), config: self.config.clone() }
+        Self {
+            settings,
+            environment: Arc::clone(&self.environment),
+            config: self.config.clone(),
+            up: self.up.clone(),
+        }
     }
 }
 
@@ -56,8 +63,8 @@ pub fn command() -> clap::Command {
 
 /// Runs the program; returns its exit status.
 ///
-/// 0 success, 1 an error, 2 a command line that makes no sense; commands add their own. `environment` is asked for once at
-/// most: a supervisor passes its own on unread.
+/// 0 success, 1 an error, 2 a command line that makes no sense, 141 a reader of stdout that has gone; commands add their
+/// own. `environment` is asked for once at most: a supervisor passes its own on unread.
 pub fn run(
     arguments: impl IntoIterator<Item = OsString>,
     environment: impl FnOnce() -> Environment,
@@ -85,7 +92,12 @@ pub fn run(
     let arguments = match Arguments::read(&arguments) {
         Ok(arguments) => arguments,
         Err(mut error) => {
+            if let Some(complaint) = arguments::not_text(&arguments, &error) {
+                output::complain(&complaint);
+                return ExitCode::from(2);
+            }
             arguments::hint_at_dashes(&arguments, &mut error);
+            arguments::hint_at_upstream(&arguments, &mut error);
             // Help goes to stdout, mistakes to stderr; nobody is left to tell when that fails.
             let _ = error.print();
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
@@ -93,8 +105,9 @@ pub fn run(
     };
     match dispatch(arguments, environment()) {
         Ok(status) => status,
+        Err(error) if output::reader_has_gone(&error) => ExitCode::from(output::READER_GONE),
         Err(error) => {
-            output::complain(&format!("error: {error:#}"));
+            output::complain(&format!("error: {}", output::told(&error)));
             ExitCode::FAILURE
         }
     }
@@ -105,13 +118,15 @@ fn dispatch(arguments: Arguments, environment: Environment) -> Exit {
         return commands::completions::run(completions);
     }
     let file = config_file::read(arguments.global.config.as_deref(), &environment)?;
-    let settings = handraise_config::load(&arguments.flags(), &environment, file.as_ref())?;
+    let flags = arguments.flags();
+    let up = local::up(flags.value(&handraise_config::registry::DATA_DIR));
+    let settings = handraise_config::load(&flags, &environment, file.as_ref())?;
     logging::start(&settings)?;
     for warning in &settings.warnings {
         tracing::warn!("{warning}");
     }
     let environment = Arc::new(environment);
-    let context = Context { settings, environment, config: file.map(|file| file.path().to_owned()) };
+    let context = Context { settings, environment, config: file.map(|file| file.path().to_owned()), up };
     match arguments.command {
         Command::Up(_) => commands::up::run(&context),
         Command::Agent(agent) => commands::agent::run(&context, &agent),

@@ -44,12 +44,26 @@ pub(crate) fn start(settings: &Settings) -> anyhow::Result<()> {
 
 /// A filter by target, span and level.
 fn directives(settings: &Settings) -> anyhow::Result<EnvFilter> {
+    // A bare word would be taken for a target, at every level, and all others would fall silent.
+    let mut words = settings.log.value.split(',').map(str::trim);
+    if let Some(word) = words.find(|word| is_bare(word) && word.parse::<LevelFilter>().is_err()) {
+        anyhow::bail!(
+            "{} has {word:?}, which is no level; levels are off, error, warn, info, debug and trace, and a part of the \
+             program has one behind its name, such as handraise_server=debug",
+            settings.log.origin
+        );
+    }
     EnvFilter::try_new(&settings.log.value).with_context(|| {
         format!(
             "{} is {:?}, but it takes a level such as info, or directives such as info,handraise_server=debug",
             settings.log.origin, settings.log.value
         )
     })
+}
+
+/// Whether a directive is one word.
+fn is_bare(directive: &str) -> bool {
+    !directive.is_empty() && !directive.contains(['=', '[', ']', '{', '}'])
 }
 
 /// How an escaped character is written.

@@ -90,7 +90,7 @@ async fn another(mut signals: mpsc::Receiver<()>) {
             return;
         }
     }
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }
 
 /// Whether a process with this `/proc` status ignores a signal.

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::settings::Origin;
+use crate::{file::Place, settings::Origin};
 
 /// A configuration that is refused.
 #[derive(Debug, thiserror::Error)]
@@ -16,10 +16,10 @@ pub enum ConfigError {
         message: String,
     },
     /// The file has a key that no setting has.
-    #[error("{} sets '{key}', which is no setting{}", path.display(), hint(suggestion.as_deref()))]
+    #[error("{place} sets '{key}', which is no setting{}", hint(suggestion.as_deref()))]
     UnknownKey {
-        /// The file.
-        path: PathBuf,
+        /// Where it stands.
+        place: Place,
         /// The key with its tables.
         key: String,
         /// The setting that it looks like.
@@ -36,10 +36,10 @@ pub enum ConfigError {
         expected: String,
     },
     /// An entry of a list does not fit.
-    #[error("{}, [[{list}]] {entry}: {problem}", path.display())]
+    #[error("{place}, [[{list}]] {entry}: {problem}")]
     Entry {
-        /// The file.
-        path: PathBuf,
+        /// Where it stands.
+        place: Place,
         /// The list.
         list: &'static str,
         /// Which entry, by name or position.
@@ -48,10 +48,10 @@ pub enum ConfigError {
         problem: String,
     },
     /// A table with names of the user's own does not fit.
-    #[error("{}, {table} {expected}", path.display())]
+    #[error("{place}, {table} {expected}")]
     Table {
-        /// The file.
-        path: PathBuf,
+        /// Where it stands.
+        place: Place,
         /// The table.
         table: &'static str,
         /// What it takes.
@@ -61,7 +61,8 @@ pub enum ConfigError {
     #[error(
         "the answer timeout ({answer}, from {answer_origin}) must be shorter than the idle timeout ({idle}, from \
          {idle_origin}), otherwise an agent is stopped before its question expires; lower \
-         HANDRAISE_ELICITATION_ANSWER_TIMEOUT or raise HANDRAISE_ACP_IDLE_TIMEOUT"
+         acp.answer_timeout (HANDRAISE_ELICITATION_ANSWER_TIMEOUT) or raise acp.idle_timeout \
+         (HANDRAISE_ACP_IDLE_TIMEOUT)"
     )]
     AnswerOutlivesAgent {
         /// The answer timeout.

@@ -1,16 +1,41 @@
 //! The config file: TOML text in, known keys out.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeMap,
+    fmt,
+    path::{Path, PathBuf},
+};
 
-use toml::{Table, Value};
+use toml::{
+    Table, Value,
+    de::{DeTable, DeValue},
+};
 
 use crate::{error::ConfigError, lists, registry::SETTINGS};
+
+/// Where something stands in a config file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The file.
+    pub path: PathBuf,
+    /// The line, from 1, where it is known.
+    pub line: Option<usize>,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.path.display())?;
+        self.line.map_or(Ok(()), |line| write!(f, ":{line}"))
+    }
+}
 
 /// A parsed config file in which every key is known.
 #[derive(Debug, Clone)]
 pub struct ConfigFile {
     path: PathBuf,
     table: Table,
+    /// The line of each key, and of each `key[0]` of a list.
+    lines: BTreeMap<String, usize>,
 }
 
 impl ConfigFile {
@@ -22,15 +47,28 @@ impl ConfigFile {
         let path = path.into();
         let table: Table = text.parse().map_err(|error: toml::de::Error| ConfigError::Syntax {
             path: path.clone(),
-            message: error.to_string().trim_end().to_owned(),
+            message: syntax(&error),
         })?;
-        let mut unknown = Vec::new();
-        collect_unknown("", &table, &mut unknown);
-        if let Some(key) = unknown.into_iter().next() {
-            let suggestion = closest(&key, known_keys());
-            return Err(ConfigError::UnknownKey { path, key, suggestion });
+        let mut lines = BTreeMap::new();
+        if let Ok(spanned) = DeTable::parse(text) {
+            collect_lines("", spanned.get_ref(), text, &mut lines);
         }
-        Ok(Self { path, table })
+        let file = Self { path, table, lines };
+        let mut unknown = Vec::new();
+        collect_unknown("", &file.table, &mut unknown);
+        if let Some((key, value)) = unknown.into_iter().next() {
+            let suggestion = match value {
+                Value::Table(_) => closest(&key, known_tables().chain(known_keys())),
+                _ => closest(&key, known_keys()),
+            };
+            return Err(ConfigError::UnknownKey { place: file.place(&key), key, suggestion });
+        }
+        Ok(file)
+    }
+
+    /// Where a key stands, or an entry such as `agent[0]`.
+    pub(crate) fn place(&self, key: &str) -> Place {
+        Place { path: self.path.clone(), line: self.lines.get(key).copied() }
     }
 
     /// Where it was read from.
@@ -55,7 +93,7 @@ impl ConfigFile {
 }
 
 /// Collects the keys that are neither a setting, nor a table that holds one, nor a list.
-fn collect_unknown(prefix: &str, table: &Table, unknown: &mut Vec<String>) {
+fn collect_unknown<'a>(prefix: &str, table: &'a Table, unknown: &mut Vec<(String, &'a Value)>) {
     for (name, value) in table {
         let key = if prefix.is_empty() { name.clone() } else { format!("{prefix}.{name}") };
         let is_list = prefix.is_empty() && lists::NAMES.contains(&name.as_str());
@@ -67,9 +105,48 @@ fn collect_unknown(prefix: &str, table: &Table, unknown: &mut Vec<String>) {
             Value::Table(inner) if known_keys().any(|known| known.starts_with(&below)) => {
                 collect_unknown(&key, inner, unknown);
             }
-            _ => unknown.push(key),
+            _ => unknown.push((key, value)),
         }
     }
+}
+
+/// The parser's words. A number that fits nothing is told what does.
+fn syntax(error: &toml::de::Error) -> String {
+    let words = error.to_string().trim_end().to_owned();
+    match words.strip_suffix(", expected any valid TOML value") {
+        Some(words) if words.contains(" as i128") || words.contains(" as u128") => {
+            let words = words.replace(" as i128", "").replace(" as u128", "");
+            format!("{words}: whole numbers go from {} to {}", i64::MIN, i64::MAX)
+        }
+        _ => words,
+    }
+}
+
+fn collect_lines(prefix: &str, table: &DeTable<'_>, text: &str, lines: &mut BTreeMap<String, usize>) {
+    let line = |at: usize| 1 + text.bytes().take(at).filter(|byte| *byte == b'\n').count();
+    for (name, value) in table {
+        let name_of = name.get_ref();
+        let key = if prefix.is_empty() { name_of.to_string() } else { format!("{prefix}.{name_of}") };
+        lines.insert(key.clone(), line(name.span().start));
+        match value.get_ref() {
+            DeValue::Table(inner) => collect_lines(&key, inner, text, lines),
+            DeValue::Array(items) => {
+                for (index, item) in items.iter().enumerate() {
+                    let key = format!("{key}[{index}]");
+                    lines.insert(key.clone(), line(item.span().start));
+                    if let DeValue::Table(inner) = item.get_ref() {
+                        collect_lines(&key, inner, text, lines);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Every table that holds a setting.
+fn known_tables() -> impl Iterator<Item = &'static str> {
+    SETTINGS.iter().filter_map(|setting| setting.key.rsplit_once('.')).map(|(table, _)| table)
 }
 
 fn known_keys() -> impl Iterator<Item = &'static str> {
@@ -108,24 +185,41 @@ mod tests {
     fn an_unknown_key_is_an_error_that_says_what_was_meant() {
         check_error(
             "lissten = '127.0.0.1:1'",
-            "/h.toml sets 'lissten', which is no setting; did you mean 'listen'?",
+            "/h.toml:1 sets 'lissten', which is no setting; did you mean 'listen'?",
         );
         check_error(
             "[acp]\nanswer_timout = '5m'",
-            "/h.toml sets 'acp.answer_timout', which is no setting; did you mean 'acp.answer_timeout'?",
+            "/h.toml:2 sets 'acp.answer_timout', which is no setting; did you mean 'acp.answer_timeout'?",
         );
         check_error(
             "answer_timeout = '5m'",
-            "/h.toml sets 'answer_timeout', which is no setting; did you mean 'acp.answer_timeout'?",
+            "/h.toml:1 sets 'answer_timeout', which is no setting; did you mean 'acp.answer_timeout'?",
         );
         check_error(
             "[[agents]]\nid = 'a'",
-            "/h.toml sets 'agents', which is no setting; did you mean 'agent'?",
+            "/h.toml:1 sets 'agents', which is no setting; did you mean 'agent'?",
         );
         check_error(
             "[zzz]\nq = 1",
-            "/h.toml sets 'zzz', which is no setting; docs/configuration.md lists the settings",
+            "/h.toml:1 sets 'zzz', which is no setting; docs/configuration.md lists the settings",
         );
+    }
+
+    #[test]
+    fn a_table_that_there_is_not_is_told_of_a_table() {
+        check_error(
+            "\n\n[limit]\nasks = 1",
+            "/h.toml:3 sets 'limit', which is no setting; did you mean 'limits'?",
+        );
+        check_error("[asks]\nwait = '1m'", "/h.toml:1 sets 'asks', which is no setting; did you mean 'ask'?");
+    }
+
+    #[test]
+    fn a_number_that_fits_nothing_is_told_what_does() {
+        let error = ConfigFile::parse("/h.toml", "[mcp]\nsessions = 99999999999999999999").unwrap_err();
+        let error = error.to_string();
+        assert!(error.contains("line 2") && error.contains("to 9223372036854775807"), "{error}");
+        assert!(!error.contains("128"), "{error}");
     }
 
     #[test]

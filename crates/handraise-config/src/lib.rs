@@ -21,7 +21,7 @@ mod value;
 
 pub use environment::Environment;
 pub use error::ConfigError;
-pub use file::ConfigFile;
+pub use file::{ConfigFile, Place};
 pub use lists::{
     AgentEntry, CallerEntry, ConfirmEntry, McpServerEntry, PreviewEntry, RefusalEntry, Require, Who,
 };

@@ -15,7 +15,7 @@ use crate::{
     duration,
     environment::Environment,
     error::ConfigError,
-    file::ConfigFile,
+    file::{ConfigFile, Place},
     lists::{self, AgentEntry, CallerEntry, ConfirmEntry, McpServerEntry, RefusalEntry, Who},
     registry::{self, Setting},
     value::{Raw, Secret},
@@ -33,8 +33,8 @@ pub enum Origin {
     File {
         /// The setting.
         key: &'static str,
-        /// The file.
-        path: PathBuf,
+        /// Where it stands.
+        place: Place,
     },
     /// This environment variable.
     Environment(String),
@@ -46,7 +46,7 @@ impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Default => f.write_str("the default"),
-            Self::File { key, path } => write!(f, "'{key}' in {}", path.display()),
+            Self::File { key, place } => write!(f, "'{key}' in {place}"),
             Self::Environment(name) => f.write_str(name),
             Self::Flag(flag) => f.write_str(flag),
         }
@@ -74,6 +74,11 @@ impl Flags {
             self.0.insert(setting.key, value.into());
         }
         self
+    }
+
+    /// A setting's value, when it was given.
+    pub fn value(&self, setting: &Setting) -> Option<&str> {
+        self.0.get(setting.key).map(String::as_str)
     }
 }
 

@@ -32,6 +32,11 @@ pub fn run(
     input: impl Read + Send,
     output: impl Write + Send + 'static,
 ) -> u8 {
+    let args: Vec<OsString> = args.into_iter().collect();
+    if args.iter().any(|word| word == "--help" || word == "-h") {
+        let mut output = output;
+        return u8::from(writeln!(output, "{USAGE}").and_then(|()| output.flush()).is_err());
+    }
     let options = match args::parse(args) {
         Ok(options) => options,
         Err(complaint) => {

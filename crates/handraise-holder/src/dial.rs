@@ -205,7 +205,7 @@ impl Dialer {
                 let stream = tokio_rustls::TlsConnector::from(config)
                     .connect(name, stream)
                     .await
-                    .map_err(|error| tls(error.to_string()))?;
+                    .map_err(|error| tls(untrusted(&error)))?;
                 Ok((Box::new(stream), format!("{host}:{port}")))
             }
         }
@@ -226,6 +226,18 @@ impl Dialer {
         }
         let config = trusting(roots).map_err(|error| error.to_string())?;
         Ok(Arc::clone(self.tls.insert(Arc::new(config))))
+    }
+}
+
+/// What is wrong with a TLS handshake.
+fn untrusted(error: &io::Error) -> String {
+    let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
+    match inner {
+        Some(rustls::Error::InvalidMessage(_)) => {
+            "what listens there does not speak TLS; an inbox of this machine is at http://127.0.0.1:PORT, or at its socket"
+                .to_owned()
+        }
+        _ => error.to_string(),
     }
 }
 
@@ -297,6 +309,16 @@ mod tests {
     // Made for this test and good for nothing else: P-256, self-signed for `localhost`, valid until 2126.
     const CERTIFICATE: &[u8] = include_bytes!("../testdata/cert.der");
     const KEY: &[u8] = include_bytes!("../testdata/key.der");
+
+    #[test]
+    fn an_inbox_without_tls_is_named_as_such() {
+        let plain = rustls::Error::InvalidMessage(rustls::InvalidMessage::InvalidContentType);
+        let said = untrusted(&io::Error::new(io::ErrorKind::InvalidData, plain));
+        assert!(said.starts_with("what listens there does not speak TLS"), "{said}");
+        let other = rustls::Error::InvalidCertificate(rustls::CertificateError::Expired);
+        let said = untrusted(&io::Error::new(io::ErrorKind::InvalidData, other));
+        assert!(said.contains("certificate"), "{said}");
+    }
 
     fn dialer(inbox: &str) -> Dialer {
         Dialer::new(HolderSettings {

@@ -1,6 +1,10 @@
 //! Why an inbox could not run.
 
-use std::{io, net::SocketAddr, path::PathBuf};
+use std::{
+    io,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+};
 
 /// Why an inbox could not start or had to stop.
 #[derive(Debug, thiserror::Error)]
@@ -12,7 +16,7 @@ pub enum ServeError {
     )]
     BeyondLoopback(SocketAddr),
     /// The address is taken or not ours.
-    #[error("cannot listen on {address}: {source}; is another program listening there?")]
+    #[error("cannot listen on {address}: {source}; {}", elsewhere(source))]
     Listen {
         /// Where.
         address: SocketAddr,
@@ -20,7 +24,7 @@ pub enum ServeError {
         source: io::Error,
     },
     /// The socket file could not be made.
-    #[error("cannot listen on the socket {}: {source}", path.display())]
+    #[error("cannot listen on the socket {}: {}", path.display(), unsocketed(path, source))]
     Socket {
         /// Where.
         path: PathBuf,
@@ -55,4 +59,56 @@ pub enum ServeError {
     /// What was asked for is not possible.
     #[error("{0}")]
     Refused(String),
+}
+
+/// What to do about an address.
+fn elsewhere(source: &io::Error) -> &'static str {
+    match source.kind() {
+        io::ErrorKind::AddrInUse => {
+            "is another program listening there? Stop it, or name another address with --listen"
+        }
+        io::ErrorKind::PermissionDenied => {
+            "this user may not take that port, as ports below 1024 often are; name another with --listen"
+        }
+        io::ErrorKind::AddrNotAvailable => "this machine has no such address; name another with --listen",
+        _ => "name another address with --listen",
+    }
+}
+
+/// The longest path of a socket, in bytes: Linux's `sun_path` without its end.
+const SOCKET_PATH: usize = 107;
+
+/// What is wrong with a socket.
+fn unsocketed(path: &Path, source: &io::Error) -> String {
+    let length = path.as_os_str().len();
+    if source.kind() == io::ErrorKind::InvalidInput && length > SOCKET_PATH {
+        return format!(
+            "its path has {length} bytes, and that of a socket takes {SOCKET_PATH}; give a shorter --data-dir"
+        );
+    }
+    source.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_wrong_with_an_address_decides_what_to_do() {
+        let said = |kind: io::ErrorKind| {
+            ServeError::Listen { address: ([127, 0, 0, 1], 80).into(), source: kind.into() }.to_string()
+        };
+        assert!(said(io::ErrorKind::AddrInUse).contains("is another program"));
+        let denied = said(io::ErrorKind::PermissionDenied);
+        assert!(denied.contains("below 1024") && !denied.contains("another program"), "{denied}");
+        assert!(said(io::ErrorKind::AddrNotAvailable).contains("no such address"));
+    }
+
+    #[test]
+    fn a_path_that_is_too_long_for_a_socket_is_told_with_its_length() {
+        let path = PathBuf::from(format!("/{}", "d".repeat(120)));
+        let source = std::os::unix::net::UnixListener::bind(&path).unwrap_err();
+        let said = ServeError::Socket { path, source }.to_string();
+        assert!(said.contains("its path has 121 bytes") && said.contains("--data-dir"), "{said}");
+    }
 }

@@ -69,10 +69,14 @@ pub enum Fault {
     #[error("is locked by another program; close it")]
     Locked,
     /// It is no database, or damaged.
-    #[error("is damaged or no handraise database; restore a backup or move it away")]
+    #[error(
+        "is damaged or no handraise database; move it away, with its -wal and -shm files, and put a copy of yours there or start with an empty one"
+    )]
     Damaged,
     /// It may not be read or written.
-    #[error("cannot be read or written; check its owner and mode")]
+    #[error(
+        "cannot be read or written; check its owner and mode, that its file system is not read-only, and how many files this process may open (ulimit -n)"
+    )]
     Denied,
     /// Its disk failed.
     #[error("cannot be read or written: its disk fails; the system's log says more")]

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, ffi::OsString, path::PathBuf, process::ExitCode};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use handraise_agentctl::{AgentSettings, PromptLines};
 use handraise_api::words::HolderKind;
 use handraise_config::{McpServerEntry, QuestionOrder, Secret, lists::McpTransport};
@@ -65,6 +65,11 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(context: &Context, arguments: &Arguments) -> Exit {
+    if arguments.prompt.as_deref().is_some_and(|prompt| prompt.trim().is_empty()) {
+        bail!(
+            "--prompt is empty; say what the agent is to do, or leave it out to wait for prompts from the inbox"
+        );
+    }
     let otherwise = ", or say --inbox none to have every question declined";
     let inbox = if arguments.session_id.is_some() {
         // Settings may name another inbox for agents that people start; this one belongs to the one that started it.

@@ -88,7 +88,7 @@ async fn serve(context: &Context, folder: &Path) -> Exit {
             suggest_the_gateway();
             let (agent, script) = tokio::join!(guide(folder), script(folder));
             for error in [agent.err(), script.err()].into_iter().flatten() {
-                tracing::warn!(error = format!("{error:#}"), "a part of the demo does not work");
+                tracing::warn!(error = output::told(&error), "a part of the demo does not work");
             }
         }
         // The inbox goes on until it is told to end.

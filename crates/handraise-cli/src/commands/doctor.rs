@@ -1,7 +1,9 @@
 //! `handraise doctor`: what is in order, what is not, and what to do about it.
 
+mod directory;
+mod settings;
+
 use std::{
-    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
     process::ExitCode,
 };
@@ -55,12 +57,12 @@ fn wrong(text: impl Into<String>) -> Finding {
 
 pub(crate) fn run(context: &Context) -> Exit {
     let findings = crate::block_on(async {
-        let mut findings = vec![config(context)];
+        let mut findings = settings::look(context);
         let data_dir = context.settings.data_dir()?;
-        let (directory, is_there) = directory(data_dir);
+        let (directory, is_there) = directory::look(data_dir, &context.up);
         findings.push(directory);
         if is_there {
-            findings.extend(inbox(data_dir).await);
+            findings.extend(inbox(data_dir, &context.up).await);
         }
         findings.push(boundary(context));
         Ok(findings)
@@ -77,59 +79,26 @@ pub(crate) fn run(context: &Context) -> Exit {
     Ok(if all_fine { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// The settings were read before any command runs, so they are in order here.
-fn config(context: &Context) -> Finding {
-    match &context.config {
-        Some(path) => fine(format!("settings: {} and the environment are in order", path.display())),
-        None => fine("settings: no config file; the environment is in order"),
-    }
-}
-
-fn directory(path: &Path) -> (Finding, bool) {
-    let shown = path.display();
-    let metadata = match std::fs::metadata(path) {
-        Ok(metadata) => metadata,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            return (
-                note(format!("data directory: {shown} is not there yet; `handraise up` makes it")),
-                false,
-            );
-        }
-        Err(error) => return (wrong(format!("data directory: {shown} cannot be examined: {error}")), false),
-    };
-    let finding = if !metadata.is_dir() {
-        wrong(format!("data directory: {shown} is no directory; name another with --data-dir"))
-    } else if metadata.uid() != rustix::process::geteuid().as_raw() {
-        wrong(format!("data directory: {shown} belongs to another user; name your own with --data-dir"))
-    } else if metadata.mode() & 0o077 != 0 {
-        wrong(format!("data directory: others can look into {shown}; run `chmod 700 {shown}`"))
-    } else {
-        fine(format!("data directory: {shown} is yours alone"))
-    };
-    let usable = finding.word == Word::Fine;
-    (finding, usable)
-}
-
-async fn inbox(data_dir: &Path) -> Vec<Finding> {
+async fn inbox(data_dir: &Path, up: &str) -> Vec<Finding> {
     let file = match local::read(data_dir) {
         Ok(file) => file,
-        Err(error) => return vec![wrong(format!("inbox: {error:#}"))],
+        Err(error) => return vec![wrong(format!("inbox: {}", output::told(&error)))],
     };
     if let Some(file) = &file {
         let inbox = Inbox::new(file);
         if inbox.is_running().await {
-            return running(&inbox, &file.url).await;
+            return running(&inbox, &file.url, up).await;
         }
     }
     let database = match offline::check(data_dir).await {
-        Ok(None) => note("database: there is none yet; `handraise up` makes it"),
+        Ok(None) => note(format!("database: there is none yet; `{up}` makes it")),
         Ok(Some(path)) => fine(format!("database: {} opens", path.display())),
-        Err(error) => wrong(format!("database: {error}")),
+        Err(error) => wrong(format!("database: {}", output::told(&error))),
     };
-    vec![database, note("inbox: not running; start it with `handraise up`")]
+    vec![database, note(format!("inbox: not running; start it with `{up}`"))]
 }
 
-async fn running(inbox: &Inbox, url: &str) -> Vec<Finding> {
+async fn running(inbox: &Inbox, url: &str, up: &str) -> Vec<Finding> {
     match inbox.get::<FlagList>("/api/v1/flags").await {
         Ok(Reached::Answer(list)) => {
             let mut findings = vec![fine(format!("inbox: runs at {url}, with its database"))];
@@ -145,8 +114,8 @@ async fn running(inbox: &Inbox, url: &str) -> Vec<Finding> {
             }
             findings
         }
-        Ok(Reached::NotRunning) => vec![wrong("inbox: it ended just now; start it with `handraise up`")],
-        Err(error) => vec![wrong(format!("inbox: listens, but {error:#}; its log says more"))],
+        Ok(Reached::NotRunning) => vec![wrong(format!("inbox: it ended just now; start it with `{up}`"))],
+        Err(error) => vec![wrong(format!("inbox: listens, but {}; its log says more", output::told(&error)))],
     }
 }
 

@@ -146,7 +146,7 @@ fn process(
 }
 
 /// The keys of the settings, or one that dies with us.
-fn keyring(settings: &Settings) -> anyhow::Result<Keyring> {
+pub(crate) fn keyring(settings: &Settings) -> anyhow::Result<Keyring> {
     match &settings.state_secret {
         Some(secret) => {
             Keyring::parse(secret.value.expose()).with_context(|| format!("{} cannot be used", secret.origin))
@@ -156,7 +156,7 @@ fn keyring(settings: &Settings) -> anyhow::Result<Keyring> {
 }
 
 /// The rules of the config file, beside the built-in ones.
-fn rules(entries: &[RefusalEntry]) -> anyhow::Result<Rules> {
+pub(crate) fn rules(entries: &[RefusalEntry]) -> anyhow::Result<Rules> {
     let entries: Vec<Entry> = entries
         .iter()
         .map(|entry| {
@@ -204,7 +204,7 @@ fn reload(context: &Context, process: &Arc<Process>) -> Box<dyn Fn() + Send> {
                 let elicitation = if is_on { "on" } else { "off" };
                 tracing::info!(elicitation, "the settings were read again");
             }
-            Err(error) => tracing::error!("the settings stay as they are: {error:#}"),
+            Err(error) => tracing::error!("the settings stay as they are: {}", output::told(&error)),
         }
     })
 }

@@ -27,6 +27,9 @@ use crate::{
 ///
 /// Makes, lists and revokes tokens: through the inbox while it runs, else directly in its database.
 #[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  handraise token create --scope operator --name phone\n  handraise token list\n  handraise token revoke 0192c9a4-7a3e-7b61-8a1e-3f7a1b2c3d4e"
+)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     action: Action,
@@ -96,7 +99,14 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Exit {
                 let new = CreateToken { scope: *scope, name: name.clone(), owner: owner.clone(), expires };
                 let created = tokens.create(&new).await?;
                 tracing::info!(token.id = created.id, "made a token");
-                output::print(&created.token)?;
+                // Nobody has seen it, and nobody will: only its hash is kept.
+                if let Err(error) = output::print(&created.token) {
+                    bail!(
+                        "{error}; the token {0} was made, but nobody has it: revoke it with `handraise token revoke {0}` and \
+                         make another",
+                        created.id
+                    );
+                }
             }
             Action::List { json, .. } => {
                 let list = tokens.list().await?;

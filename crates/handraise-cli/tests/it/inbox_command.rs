@@ -58,6 +58,13 @@ fn a_form_is_listed_shown_and_answered() {
 
     let settled = home.stdout(&["inbox", "list", "--state", "settled"]);
     assert!(settled.starts_with(tail) && settled.contains("accept"), "{settled}");
+    // What the list says is what the others take.
+    assert!(home.stdout(&["inbox", "show", tail]).contains("local answered"));
+    for late in [&["inbox", "answer", tail, &picks[0]][..], &["inbox", "skip", tail]] {
+        let output = home.run(late);
+        assert_eq!(code(&output), Some(4), "{}", stderr(&output));
+        assert!(stderr(&output).contains("too late: "), "{}", stderr(&output));
+    }
     assert!(home.stdout(&["inbox", "show", id(&ask)]).contains("local answered"));
 }
 
@@ -107,7 +114,10 @@ fn f10_a_refused_answer_exits_3_and_leaves_the_ask_open() {
     for (arguments, words) in [
         (&["inbox", "answer", id(&ask)][..], "there is no answer; write key=value"),
         (&["inbox", "answer", id(&ask), "nothing=x"], "no question \"nothing\"; it has \"question_0\""),
-        (&["inbox", "answer", "ffffffff", "a=b"], "no open ask has an id that begins or ends with"),
+        (
+            &["inbox", "answer", "ffffffff", "a=b"],
+            "no ask that is open, and none of the 500 that ended last, has an id that begins or ends with",
+        ),
         (&["inbox", "answer", "../asks", "a=b"], "is no id"),
         (&["inbox", "show", "01927c4a-7a3e-7b61-8a1e-3f7a2b3c4d5e"], "the inbox says: there is no ask"),
     ] {
@@ -297,4 +307,16 @@ fn watch_json_is_an_event_a_line() {
         lines.iter().map(|line| (&line["event"], &line["data"]["id"])).collect();
     assert_eq!(told, [(&json!("ask.opened"), &ask["id"]), (&json!("ask.settled"), &ask["id"])]);
     assert_eq!(lines[1]["data"]["settlement"]["by"], "tests");
+}
+
+#[test]
+fn a_reader_that_goes_away_ends_a_list_without_a_word() {
+    let home = Home::new();
+    let _up = Up::start(&home);
+    for arguments in [&["inbox", "list", "--json"][..], &["token", "list"]] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = home.handraise(arguments).stdout(writer).output().unwrap();
+        assert_eq!((code(&output), stderr(&output).as_str()), (Some(141), ""), "{arguments:?}");
+    }
 }

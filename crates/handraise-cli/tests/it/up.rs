@@ -204,6 +204,41 @@ fn doctor_says_what_is_in_order_and_which_boundary_there_is() {
 }
 
 #[test]
+fn doctor_finds_what_the_next_command_would_not_start_with() {
+    const CONFIRM: &str = "[[confirm]]\ntools = ['tapOn']\n";
+    let home = Home::new();
+    home.stdout(&["token", "list"]);
+    let wrong = |text: &str, variables: &[(&str, &str)], words: &str| {
+        home.write_config(text);
+        let output = home.handraise(&["doctor"]).envs(variables.iter().copied()).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{text:?}, {variables:?}: {said}");
+        assert!(said.contains("WRONG") && said.contains(words), "{text:?}, {variables:?}: {said}");
+        assert!(!said.contains("in order"), "{said}");
+    };
+    wrong("state_secret = 'short'\n", &[], "cannot be used: key 1");
+    wrong(&format!("{CONFIRM}target = 'draftId'\n"), &[], "is no JSON pointer");
+    wrong("[upstream]\nheaders = { 'X Team' = 'a' }\n", &[], "is no name of a header");
+    wrong("public_name = 'https://inbox.example.com'\n", &[], "by which nobody is ever called");
+    wrong("[mcp]\nallowed_hosts = ['mcp.example.com:443']\n", &[], "by which nobody is ever called");
+    wrong(CONFIRM, &[("MCP_CONFIRM_TTL_SECONDS", "10m")], "MCP_CONFIRM_TTL_SECONDS is");
+    home.write_config("");
+    let output = home.handraise(&["doctor"]).env("HANDRAISE_ASK_WAIT", "1m").output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(
+        output.status.success()
+            && said.contains("note   settings: the environment variable HANDRAISE_ASK_WAIT"),
+        "{said}"
+    );
+    std::fs::set_permissions(home.data_dir(), std::fs::Permissions::from_mode(0o500)).unwrap();
+    let output = home.run(&["doctor"]);
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(!output.status.success() && said.contains("has mode 500"), "{said}");
+    std::fs::set_permissions(home.data_dir(), std::fs::Permissions::from_mode(0o700)).unwrap();
+    assert!(home.run(&["doctor"]).status.success());
+}
+
+#[test]
 fn the_demo_asks_five_forms_in_one_turn_and_a_script_s_question_and_leaves_nothing_behind() {
     let home = Home::new();
     let folders = home.path().join("tmp");

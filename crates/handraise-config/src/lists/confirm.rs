@@ -198,10 +198,14 @@ mod tests {
             ("revision = '/etag'", "revison = '/etag'", PREVIEW),
             ("target = ", "taget = ", "has no key 'taget'; did you mean 'target'?"),
         ] {
-            let error = read(&WHOLE.replace(from, to)).unwrap_err();
-            assert_eq!(error, format!("/h.toml, [[confirm]] \"Send e-mail\": {expected}"));
+            let text = WHOLE.replace(from, to);
+            // A key that there is not has its line, everything else that of its table.
+            let key = expected.strip_prefix("has no key '").and_then(|rest| rest.split('\'').next());
+            let at = key.map_or(0, |key| text.lines().position(|line| line.starts_with(key)).unwrap());
+            let error = read(&text).unwrap_err();
+            assert_eq!(error, format!("/h.toml:{}, [[confirm]] \"Send e-mail\": {expected}", at + 1));
         }
         let error = read("[[confirm]]\nannotations = 'idempotent'\n").unwrap_err();
-        assert_eq!(error, "/h.toml, [[confirm]] number 1: annotations takes \"destructive\"");
+        assert_eq!(error, "/h.toml:1, [[confirm]] number 1: annotations takes \"destructive\"");
     }
 }

@@ -1,15 +1,12 @@
 //! One table of a list, and what its keys take.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    path::Path,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use toml::{Table, Value};
 
 use crate::{
     error::ConfigError,
-    file::{ConfigFile, closest},
+    file::{ConfigFile, Place, closest},
     value::{Secret, strings},
 };
 
@@ -18,7 +15,9 @@ const LONGEST_NAME: usize = 64;
 
 /// One table of a list.
 pub(super) struct Entry<'a> {
-    file: &'a Path,
+    file: &'a ConfigFile,
+    /// Its place, such as `agent[0]`.
+    key: String,
     list: &'static str,
     shown: String,
     pub(super) table: &'a Table,
@@ -33,7 +32,7 @@ pub(super) fn entries<'a>(
 ) -> Result<Vec<Entry<'a>>, ConfigError> {
     let Some(value) = file.list(list) else { return Ok(Vec::new()) };
     let not_a_list = || ConfigError::Entry {
-        path: file.path().to_owned(),
+        place: file.place(list),
         list,
         entry: String::new(),
         problem: format!("is a list: write [[{list}]] with two brackets"),
@@ -48,13 +47,13 @@ pub(super) fn entries<'a>(
                 Some(name) => format!("{name:?}"),
                 None => format!("number {}", index + 1),
             };
-            let entry = Entry { file: file.path(), list, shown, table };
+            let entry = Entry { file, key: format!("{list}[{index}]"), list, shown, table };
             if let Some(key) = table.keys().find(|key| !keys.contains(&key.as_str())) {
                 let hint = closest(key, keys.iter().copied()).map_or_else(
                     || format!("it takes {}", keys.join(", ")),
                     |key| format!("did you mean '{key}'?"),
                 );
-                return Err(entry.error(format!("has no key '{key}'; {hint}")));
+                return Err(entry.error_at(key, format!("has no key '{key}'; {hint}")));
             }
             Ok(entry)
         })
@@ -63,12 +62,16 @@ pub(super) fn entries<'a>(
 
 impl Entry<'_> {
     pub(super) fn error(&self, problem: impl Into<String>) -> ConfigError {
-        ConfigError::Entry {
-            path: self.file.to_owned(),
-            list: self.list,
-            entry: self.shown.clone(),
-            problem: problem.into(),
-        }
+        self.error_in(self.file.place(&self.key), problem)
+    }
+
+    /// The same about one of its keys.
+    fn error_at(&self, key: &str, problem: impl Into<String>) -> ConfigError {
+        self.error_in(self.file.place(&format!("{}.{key}", self.key)), problem)
+    }
+
+    fn error_in(&self, place: Place, problem: impl Into<String>) -> ConfigError {
+        ConfigError::Entry { place, list: self.list, entry: self.shown.clone(), problem: problem.into() }
     }
 
     pub(super) fn name(&self, key: &'static str, seen: &mut BTreeSet<String>) -> Result<String, ConfigError> {

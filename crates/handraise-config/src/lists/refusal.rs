@@ -125,8 +125,12 @@ mod tests {
             ("name = 'which_table'", "name = 'which_table'\nenabled = 'no'", "enabled takes true or false"),
             ("argument = ", "argumnet = ", "has no key 'argumnet'; did you mean 'argument'?"),
         ] {
-            let error = read_refusals(&REFUSAL.replace(from, to)).unwrap_err();
-            assert_eq!(error, format!("/h.toml, [[refusal]] \"which_table\": {expected}"));
+            let text = REFUSAL.replace(from, to);
+            // A key that there is not has its line, everything else that of its table.
+            let key = expected.strip_prefix("has no key '").and_then(|rest| rest.split('\'').next());
+            let at = key.map_or(0, |key| text.lines().position(|line| line.starts_with(key)).unwrap());
+            let error = read_refusals(&text).unwrap_err();
+            assert_eq!(error, format!("/h.toml:{}, [[refusal]] \"which_table\": {expected}", at + 1));
         }
     }
 }

@@ -35,27 +35,27 @@ fn check_error(text: &str, expected: &str) {
 fn a_wrong_entry_is_named_with_its_remedy() {
     check_error(
         "[[agent]]\nid = 'a'\ncommand = 'npx agent'",
-        "/h.toml, [[agent]] \"a\": command takes a list: the program, then its arguments, such as [\"npx\", \"-y\", \"some-agent\"]",
+        "/h.toml:1, [[agent]] \"a\": command takes a list: the program, then its arguments, such as [\"npx\", \"-y\", \"some-agent\"]",
     );
     check_error(
         "[[agent]]\ncommand = ['x']",
-        "/h.toml, [[agent]] number 1: id takes 1 to 64 letters, digits, '-', '_' or '.'",
+        "/h.toml:1, [[agent]] number 1: id takes 1 to 64 letters, digits, '-', '_' or '.'",
     );
     check_error(
         "[[agent]]\nid = 'a'\ncommand = ['x']\n[[agent]]\nid = 'a'\ncommand = ['x']",
-        "/h.toml, [[agent]] \"a\": id is taken by an entry before it",
+        "/h.toml:4, [[agent]] \"a\": id is taken by an entry before it",
     );
     check_error(
         "[[agent]]\nid = 'a'\ncomand = ['x']",
-        "/h.toml, [[agent]] \"a\": has no key 'comand'; did you mean 'command'?",
+        "/h.toml:3, [[agent]] \"a\": has no key 'comand'; did you mean 'command'?",
     );
     check_error(
         "[[agent]]\nid = 'a'\ncommand = ['x']\ncwd = 'src'",
-        "/h.toml, [[agent]] \"a\": cwd: it takes an absolute path, or one that begins with ~/",
+        "/h.toml:1, [[agent]] \"a\": cwd: it takes an absolute path, or one that begins with ~/",
     );
-    check_error("[agent]\nid = 'a'", "/h.toml, [[agent]] : is a list: write [[agent]] with two brackets");
+    check_error("[agent]\nid = 'a'", "/h.toml:1, [[agent]] : is a list: write [[agent]] with two brackets");
     check_error(
         "[[mcp_server]]\nname = 'a'\nurl = 'https://x/'\ncommand = ['x']",
-        "/h.toml, [[mcp_server]] \"a\": give either command and env, or url and headers",
+        "/h.toml:1, [[mcp_server]] \"a\": give either command and env, or url and headers",
     );
 }

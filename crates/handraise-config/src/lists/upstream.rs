@@ -9,7 +9,7 @@ use crate::{error::ConfigError, file::ConfigFile, value::Secret};
 pub(crate) fn upstream_headers(file: &ConfigFile) -> Result<BTreeMap<String, Secret>, ConfigError> {
     let Some(value) = file.value(UPSTREAM_HEADERS) else { return Ok(BTreeMap::new()) };
     pairs(value).ok_or_else(|| ConfigError::Table {
-        path: file.path().to_owned(),
+        place: file.place(UPSTREAM_HEADERS),
         table: UPSTREAM_HEADERS,
         expected: "takes names with text, such as { Authorization = \"Bearer …\" }",
     })
@@ -34,7 +34,7 @@ mod tests {
         assert!(read("").unwrap().is_empty());
         for wrong in ["headers = 'hunter2'", "headers = { A = 7 }", "headers = ['a']"] {
             let error = read(&format!("[upstream]\n{wrong}")).unwrap_err();
-            assert!(error.starts_with("/h.toml, upstream.headers takes names with text"), "{error}");
+            assert!(error.starts_with("/h.toml:2, upstream.headers takes names with text"), "{error}");
             assert!(!error.contains("hunter2"), "{error}");
         }
         let error = read("[upstream]\nheader = {}").unwrap_err();

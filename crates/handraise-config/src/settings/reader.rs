@@ -40,7 +40,7 @@ impl<'a> Reader<'a> {
         if let Some(file) = self.file
             && let Some(value) = file.value(setting.key)
         {
-            given.push((Raw::Toml(value), Origin::File { key: setting.key, path: file.path().to_owned() }));
+            given.push((Raw::Toml(value), Origin::File { key: setting.key, place: file.place(setting.key) }));
         }
         if let Default::Value(text) = setting.default {
             given.push((Raw::Text(text), Origin::Default));

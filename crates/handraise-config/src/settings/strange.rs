@@ -6,7 +6,8 @@ use crate::{
     registry::{OTHER_VARIABLES, SETTINGS},
 };
 
-/// Variables that begin like ours and are none. They are no error: a newer version or another program may own them.
+/// Variables that begin like ours and are none. They are no error, as a newer version or another program may own them, but
+/// nobody should think that they change something.
 pub(super) fn strange_variables(environment: &Environment) -> Vec<String> {
     let known: Vec<String> = SETTINGS
         .iter()
@@ -17,9 +18,16 @@ pub(super) fn strange_variables(environment: &Environment) -> Vec<String> {
         .iter()
         .filter_map(|(name, _)| name.to_str())
         .filter(|name| name.starts_with("HANDRAISE_") && !known.iter().any(|known| known == name))
-        .filter_map(|name| {
-            let meant = closest(name, known.iter().map(String::as_str).filter(|known| is_near(name, known)))?;
-            Some(format!("the environment variable {name} is no setting; did you mean {meant}?"))
+        .map(|name| {
+            match closest(name, known.iter().map(String::as_str).filter(|known| is_near(name, known))) {
+                Some(meant) => {
+                    format!("the environment variable {name} is no setting; did you mean {meant}?")
+                }
+                None => format!(
+                    "the environment variable {name} is no setting of this version and changes nothing; \
+                     docs/configuration.md lists the settings"
+                ),
+            }
         })
         .collect()
 }

@@ -77,7 +77,8 @@ fn f13a_start_up_refuses_an_answer_timeout_that_is_not_below_the_idle_timeout() 
         format!(
             "the answer timeout ({answer}, from {answer_from}) must be shorter than the idle timeout ({idle}, from \
              {idle_from}), otherwise an agent is stopped before its question expires; lower \
-             HANDRAISE_ELICITATION_ANSWER_TIMEOUT or raise HANDRAISE_ACP_IDLE_TIMEOUT"
+             acp.answer_timeout (HANDRAISE_ELICITATION_ANSWER_TIMEOUT) or raise acp.idle_timeout \
+             (HANDRAISE_ACP_IDLE_TIMEOUT)"
         )
     };
     check_error(
@@ -113,7 +114,7 @@ fn an_error_names_the_thing_the_value_and_the_remedy() {
     let error = load(&Flags::default(), &Environment::default(), Some(&file)).unwrap_err().to_string();
     assert_eq!(
         error,
-        "'acp.idle_timeout' in /h.toml is 3600, but a duration needs a unit: write 250ms, 20s, 55m, 1h30m or 7d"
+        "'acp.idle_timeout' in /h.toml:2 is 3600, but a duration needs a unit: write 250ms, 20s, 55m, 1h30m or 7d"
     );
 }
 
@@ -128,17 +129,27 @@ fn a_wrong_value_is_an_error_even_while_another_wins() {
 fn an_error_about_a_secret_hides_it() {
     let file = file("token = 5");
     let error = load(&Flags::default(), &Environment::default(), Some(&file)).unwrap_err().to_string();
-    assert_eq!(error, "'token' in /h.toml is (hidden), but it takes text in quotes");
+    assert_eq!(error, "'token' in /h.toml:1 is (hidden), but it takes text in quotes");
     let settings = with_environment(&[("HANDRAISE_TOKEN", "hunter2")]).unwrap();
     assert!(!format!("{settings:?}").contains("hunter2"));
 }
 
 #[test]
-fn a_misspelt_variable_is_pointed_out() {
-    let settings = with_environment(&[("HANDRAISE_INBX", "x"), ("HANDRAISE_SOMETHING_NEWER", "x")]).unwrap();
+fn a_variable_that_changes_nothing_is_pointed_out() {
+    let variables = [("HANDRAISE_INBX", "x"), ("HANDRAISE_ASK_WAIT", "1m"), ("HANDRAISE_PUBLIC_URL", "x")];
+    let nothing = |name: &str| {
+        format!(
+            "the environment variable {name} is no setting of this version and changes nothing; \
+             docs/configuration.md lists the settings"
+        )
+    };
     assert_eq!(
-        settings.warnings,
-        ["the environment variable HANDRAISE_INBX is no setting; did you mean HANDRAISE_INBOX?"]
+        with_environment(&variables).unwrap().warnings,
+        [
+            nothing("HANDRAISE_ASK_WAIT"),
+            "the environment variable HANDRAISE_INBX is no setting; did you mean HANDRAISE_INBOX?".to_owned(),
+            nothing("HANDRAISE_PUBLIC_URL"),
+        ]
     );
 }
 

@@ -27,7 +27,7 @@ pub enum ConnectError {
     },
     /// Whoever listens does not know our token, so it did not get it (S43).
     #[error(
-        "what listens at {inbox} does not prove that it is the inbox of this holder token, so it was not sent; use the token of the inbox that runs there, dial that inbox itself and not a relay, or free the port"
+        "what listens at {inbox} does not prove that it is the inbox of this holder token, so it was not sent; use a token of the inbox that runs there, of scope holder (an operator's is none), dial that inbox itself and not a relay, or free the port"
     )]
     NotProven {
         /// Where it should be.

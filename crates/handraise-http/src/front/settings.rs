@@ -108,7 +108,7 @@ pub enum FrontError {
     )]
     Insecure(SocketAddr),
     /// The address cannot be had.
-    #[error("cannot listen on {address}")]
+    #[error("cannot listen on {address}: {source}; name another address with --listen")]
     Listen {
         /// The address.
         address: SocketAddr,

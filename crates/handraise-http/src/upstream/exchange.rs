@@ -149,8 +149,12 @@ async fn send(
     has_left: Option<oneshot::Sender<()>>,
 ) -> Result<(Answer, Option<HeaderValue>), Failure> {
     let request = post(context, headers, call.body.clone(), has_left);
-    let response =
-        context.server.http.request(request).await.map_err(|error| Failure::unreachable(&error))?;
+    let response = context.server.http.request(request).await.map_err(|error| {
+        let failure = Failure::unreachable(&error);
+        // Whoever runs us knows the address; clients may be somebody else's.
+        tracing::warn!(server = context.server.target.authority(), "{failure}");
+        failure
+    })?;
     let given = response.headers().get(SESSION_ID).cloned();
     let in_session = call.session().is_some_and(|session| session.id.is_some());
     let answer = answer::read(context, response, call.id.borrow(), in_session).await?;

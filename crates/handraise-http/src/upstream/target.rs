@@ -97,6 +97,11 @@ impl Target {
         self.uri.host().unwrap_or_default()
     }
 
+    /// The host with its port, where the URL has one: what may be shown of it.
+    pub(crate) fn authority(&self) -> &str {
+        self.uri.authority().map_or("", |authority| authority.as_str())
+    }
+
     pub(crate) fn is_encrypted(&self) -> bool {
         self.uri.scheme() == Some(&Scheme::HTTPS)
     }

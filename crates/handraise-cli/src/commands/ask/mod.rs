@@ -103,7 +103,12 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Exit {
             }
             told = told => told.is_ok(),
         };
-        let report = || report(&end, arguments.json).context("the answer cannot be written to stdout");
+        // In words of its own: an answer that nobody has read is an error, also where the reader has gone.
+        let report = || {
+            report(&end, arguments.json).map_err(|unwritten| {
+                anyhow::anyhow!("the answer cannot be written to stdout: {}", unwritten.0)
+            })
+        };
         if is_told {
             holder.shutdown().await;
             report()?;
@@ -184,7 +189,7 @@ pub(crate) async fn put(
 }
 
 /// Prints the answer: for a program as it is, for a terminal with what could move it made visible (S42).
-fn report(end: &End, is_json: bool) -> io::Result<()> {
+fn report(end: &End, is_json: bool) -> Result<(), output::Unwritten> {
     if is_json {
         return output::print(&escape::json(&end.json().to_string()));
     }

@@ -19,10 +19,15 @@ use crate::{
 /// Asks in one page of a search through all of them.
 const PAGE: u32 = 100;
 
+/// How many of the asks that have ended are looked through for a short id: as many as `list` can show.
+const ENDED: u32 = 500;
+
 /// The inbox of the data directory, which has to run.
 pub(crate) struct Client {
     inbox: Inbox,
     place: String,
+    /// How it is started.
+    up: String,
 }
 
 /// What the inbox said to a submission.
@@ -49,16 +54,17 @@ impl Client {
         let data_dir = context.settings.data_dir()?;
         let place = data_dir.display().to_string();
         match local::read(data_dir)? {
-            Some(file) => Ok(Self { inbox: Inbox::new(&file), place }),
+            Some(file) => Ok(Self { inbox: Inbox::new(&file), place, up: context.up.clone() }),
             None => bail!(
-                "no inbox has run in {place}; start one with `handraise up`, or name its --data-dir DIR"
+                "no inbox has run in {place}; start one with `{}`, or name its --data-dir DIR",
+                context.up
             ),
         }
     }
 
     /// The same with another token.
     pub(crate) fn with_token(&self, token: &str) -> Self {
-        Self { inbox: self.inbox.with_token(token), place: self.place.clone() }
+        Self { inbox: self.inbox.with_token(token), place: self.place.clone(), up: self.up.clone() }
     }
 
     /// The inbox itself, for its events.
@@ -68,7 +74,7 @@ impl Client {
 
     /// What is said of an inbox that does not run.
     pub(crate) fn not_running(&self) -> anyhow::Error {
-        anyhow::anyhow!("the inbox in {} is not running; start it with `handraise up`", self.place)
+        anyhow::anyhow!("the inbox in {} is not running; start it with `{}`", self.place, self.up)
     }
 
     /// A call that reads.
@@ -120,10 +126,11 @@ impl Client {
         }
     }
 
-    /// The id of the ask that is meant by an id, or by the unambiguous beginning or end of an open one's.
+    /// The id of the ask that is meant by an id, or by the unambiguous beginning or end of an open one's, or else of one
+    /// of the latest that have ended.
     ///
     /// # Errors
-    /// When it is no id, or none or several open asks fit.
+    /// When it is no id, or none or several asks fit.
     pub(crate) async fn find(&self, given: &str) -> anyhow::Result<String> {
         if !is_id(given) {
             bail!("\"{}\" is no id; `handraise inbox list` shows them", words::name(given));
@@ -131,7 +138,17 @@ impl Client {
         if given.len() >= WHOLE_ID {
             return Ok(given.to_owned());
         }
-        choose(given, &self.open_asks().await?)
+        if let Some(id) = choose(given, "open", &self.open_asks().await?)? {
+            return Ok(id);
+        }
+        let ended = self.page(&format!("state=settled&limit={ENDED}")).await?;
+        match choose(given, "ended", &ended.asks)? {
+            Some(id) => Ok(id),
+            None => bail!(
+                "no ask that is open, and none of the {ENDED} that ended last, has an id that begins or ends with \
+                 \"{given}\"; `handraise inbox list` shows them, and an older one goes by its whole id"
+            ),
+        }
     }
 
     /// Sends a submission and takes the verdict.
@@ -203,19 +220,17 @@ pub(crate) fn escaped(text: &str) -> String {
         .collect()
 }
 
-fn choose(given: &str, asks: &[Ask]) -> anyhow::Result<String> {
+/// The one that is meant of these asks, which are all open or all ended; `None` where none fits.
+fn choose(given: &str, which: &str, asks: &[Ask]) -> anyhow::Result<Option<String>> {
     const MOST: usize = 5;
     if let Some(ask) = asks.iter().find(|ask| ask.id == given) {
-        return Ok(ask.id.clone());
+        return Ok(Some(ask.id.clone()));
     }
     let fits: Vec<&Ask> =
         asks.iter().filter(|ask| ask.id.starts_with(given) || ask.id.ends_with(given)).collect();
     match fits.as_slice() {
-        [one] => Ok(one.id.clone()),
-        [] => bail!(
-            "no open ask has an id that begins or ends with \"{given}\"; `handraise inbox list` shows them, and one that \
-             has ended goes by its whole id"
-        ),
+        [one] => Ok(Some(one.id.clone())),
+        [] => Ok(None),
         several => {
             let shown: Vec<String> = several
                 .iter()
@@ -225,7 +240,7 @@ fn choose(given: &str, asks: &[Ask]) -> anyhow::Result<String> {
             let more = several.len().saturating_sub(MOST);
             let more = if more > 0 { format!("\n  and {more} more") } else { String::new() };
             bail!(
-                "{} open asks have an id that begins or ends with \"{given}\":{}{more}",
+                "{} {which} asks have an id that begins or ends with \"{given}\":{}{more}",
                 several.len(),
                 shown.concat()
             )
@@ -262,12 +277,12 @@ mod tests {
     fn an_id_may_be_cut_where_it_stays_unambiguous() {
         let asks = ["0192aaaa-0001", "0192aaaa-0002", "0192bbbb-0003"]
             .map(|id| Ask { id: id.into(), ..sample::ask() });
-        let choose = |given: &str| choose(given, &asks).map_err(|error| error.to_string());
-        assert_eq!(choose("0003").unwrap(), "0192bbbb-0003");
-        assert_eq!(choose("0192b").unwrap(), "0192bbbb-0003");
-        assert_eq!(choose("0192aaaa-0001").unwrap(), "0192aaaa-0001");
+        let choose = |given: &str| choose(given, "open", &asks).map_err(|error| error.to_string());
+        assert_eq!(choose("0003").unwrap().unwrap(), "0192bbbb-0003");
+        assert_eq!(choose("0192b").unwrap().unwrap(), "0192bbbb-0003");
+        assert_eq!(choose("0192aaaa-0001").unwrap().unwrap(), "0192aaaa-0001");
         assert!(choose("0192").unwrap_err().starts_with("3 open asks"));
-        assert!(choose("9").unwrap_err().contains("no open ask"));
+        assert_eq!(choose("9"), Ok(None));
         for wrong in ["", "a/b", "../x", "é", &"x".repeat(65)] {
             assert!(!is_id(wrong), "{wrong}");
         }

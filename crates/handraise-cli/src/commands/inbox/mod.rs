@@ -52,7 +52,7 @@ enum Action {
     /// Shows one ask as a whole: who asks, every question with its key and its choices, and how it ended.
     #[command(after_help = "Example:\n  handraise inbox show 3f7a1b2c")]
     Show {
-        /// The ask: its id, or the beginning or end of an open one's
+        /// The ask: its id, or the beginning or end of an open or lately ended one's
         #[arg(value_name = "ID")]
         id: String,
         /// Print it as JSON, with its history
@@ -73,7 +73,7 @@ enum Action {
     /// Tells whoever asks that it is declined. Exit status as for answer.
     #[command(after_help = "Example:\n  handraise inbox skip 3f7a1b2c --reason \"not on a Friday\"")]
     Skip {
-        /// The ask: its id, or the beginning or end of an open one's
+        /// The ask: its id, or the beginning or end of an open or lately ended one's
         #[arg(value_name = "ID")]
         id: String,
         /// Why; whoever asks may see it
@@ -141,7 +141,7 @@ struct Audit {
 /// What to answer.
 #[derive(clap::Args)]
 struct Answer {
-    /// The ask: its id, or the beginning or end of an open one's
+    /// The ask: its id, or the beginning or end of an open or lately ended one's
     #[arg(value_name = "ID")]
     id: String,
     /// key=value for a choice or a value, once for each choice; key:=text for words beside a pick

@@ -2,7 +2,6 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    io,
     process::ExitCode,
 };
 
@@ -42,15 +41,10 @@ pub(super) async fn run(client: Client, is_json: bool) -> Exit {
     tokio::select! {
         () = interrupted => Ok(ExitCode::SUCCESS),
         failed = watching => match failed {
-            Err(error) if is_broken_pipe(&error) => Ok(ExitCode::SUCCESS),
+            Err(error) if output::reader_has_gone(&error) => Ok(ExitCode::SUCCESS),
             failed => failed,
         },
     }
-}
-
-/// Whether nobody reads any more.
-fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
 struct Watch {

@@ -91,6 +91,7 @@ fn a_server_that_is_not_there_is_named_as_such_and_may_come_later() {
     gateway.write(format!("{CALL}\n").as_bytes());
     let error = gateway.receive();
     assert_eq!(error["error"]["message"], "cannot reach the MCP server: connection refused", "{error}");
+    assert!(gateway.log.text().contains(&closed.to_string()), "{}", gateway.log.text());
     gateway.close();
     assert_eq!(gateway.wait(), Some(0));
 

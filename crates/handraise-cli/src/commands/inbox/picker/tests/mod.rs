@@ -600,3 +600,12 @@ fn any_size_of_a_screen_is_painted() {
         }
     }
 }
+
+#[test]
+fn the_keys_fit_a_terminal_of_80_columns() {
+    let mut rig = Rig::new(vec![sample::ask()]);
+    rig.press(&Key::Char('?'));
+    let narrow = rig.paint();
+    rig.size = Size { columns: 300, rows: 40 };
+    assert_eq!(narrow, rig.paint(), "nothing of it is cut");
+}
