@@ -18,8 +18,8 @@ use super::{
     door::Busy,
     events::Events,
     pieces::Pieces,
-    post::Guard,
     reply::Refusal,
+    waiting::Guard,
 };
 
 /// How long a body may take at least.

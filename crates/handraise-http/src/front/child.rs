@@ -24,29 +24,18 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{
-    Front,
-    lines::{Found, Lines},
-    link::Link,
-    metrics::Count,
-};
+use super::{Front, link::Link};
 
 /// How much the pipes to and from a server hold, in bytes.
-const PIPE: usize = 256 * 1024;
-/// How much the one from it holds once a frame has not fitted.
-const LARGE_PIPE: usize = 1024 * 1024;
+pub(crate) const PIPE: usize = 256 * 1024;
 /// How long memory for large frames is kept while none come.
 const KEEP: Duration = Duration::from_secs(1);
 /// How long a server may take to end once its stdin is closed.
 const LEAVE: Duration = Duration::from_secs(2);
 /// How long a server that has closed its stdout may go on running.
 const SILENT: Duration = Duration::from_secs(1);
-/// What a link may hold of a line without an end before it is counted.
-const UNCOUNTED: usize = 1024 * 1024;
 /// How often a reader looks whether there is room again.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
-/// How much of a line of noise is logged, in characters.
-const SHOWN: usize = 300;
 
 /// Counts a server process for as long as it lives.
 pub(crate) struct Counted(Arc<Front>);
@@ -102,7 +91,7 @@ impl Started {
 }
 
 /// A pipe that holds more, where the kernel grants it.
-fn widened<T: AsFd>(pipe: T, bytes: usize) -> T {
+pub(crate) fn widened<T: AsFd>(pipe: T, bytes: usize) -> T {
     #[cfg(target_os = "linux")]
     let _ = rustix::pipe::fcntl_setpipe_size(&pipe, bytes);
     pipe
@@ -151,33 +140,15 @@ fn describe(status: &io::Result<ExitStatus>) -> String {
 }
 
 /// Reads a server until its end, and then says how it ended.
-async fn read(link: Arc<Link>, mut stdout: pipe::Receiver, mut told: oneshot::Receiver<String>) {
-    let mut lines = Lines::new(link.front.max_frame);
-    let mut noise = Limited::new(SystemClock::shared());
-    let mut held = link.budget.force(0);
-    let mut is_large = false;
-    while let Some(count) = fill(&mut stdout, &mut lines, KEEP).await {
-        lines.has_read(count);
-        while let Some(found) = lines.next() {
-            take(&link, found, &mut noise);
-        }
-        if !is_large && lines.held() >= PIPE {
-            is_large = true;
-            stdout = widened(stdout, LARGE_PIPE);
-        }
-        if lines.held() <= UNCOUNTED {
-            held = link.budget.force(0);
-        } else if !held.grow(count) {
-            lines.give_up();
-        }
+async fn read(link: Arc<Link>, stdout: pipe::Receiver, mut told: oneshot::Receiver<String>) {
+    let stdout = link.reads(stdout);
+    while stdout.read(&link, KEEP).await.is_some() {
         // Those who do not read what is there make their own server wait, and nobody else's.
         while link.budget.is_exhausted() && !link.is_over() {
             tokio::time::sleep(LOOK_AGAIN).await;
         }
     }
-    if let Some(found) = lines.last() {
-        take(&link, found, &mut noise);
-    }
+    stdout.end(&link);
     let how = if let Ok(how) = timeout(SILENT, &mut told).await {
         how
     } else {
@@ -185,37 +156,6 @@ async fn read(link: Arc<Link>, mut stdout: pipe::Receiver, mut told: oneshot::Re
         told.await
     };
     link.upstream_ended(&how.unwrap_or_else(|_| "it is unknown how".to_owned()));
-}
-
-/// Reads once, and lets go of memory for large frames when nothing has come for `keep`; `None` at the end. What fails
-/// cannot be read on: that is the end.
-async fn fill(stdout: &mut pipe::Receiver, lines: &mut Lines, keep: Duration) -> Option<usize> {
-    // Room is made when something is there: until then the last frame is still being sent, out of the same memory.
-    if lines.is_roomy() && timeout(keep, stdout.readable()).await.is_err() {
-        lines.shrink();
-    }
-    stdout.read_buf(lines.room()).await.ok().filter(|count| *count > 0)
-}
-
-fn take(link: &Arc<Link>, found: Found, noise: &mut Limited) {
-    match found {
-        Found::Frame(frame) => {
-            if !link.upstream_line(&frame)
-                && let Some(left_out) = noise.admit()
-            {
-                tracing::warn!(
-                    left_out,
-                    bytes = frame.len(),
-                    "an MCP server wrote a line on stdout that is no frame; it is left out"
-                );
-                tracing::debug!("the line: {}", escape::shortened(&String::from_utf8_lossy(&frame), SHOWN));
-            }
-        }
-        Found::TooLong(ends) => {
-            link.front.metrics.count(Count::LongFrames);
-            link.upstream_too_long(&ends);
-        }
-    }
 }
 
 /// Logs each line of stderr until its end.
@@ -226,33 +166,5 @@ async fn log(stderr: ChildStderr) {
     while let Ok(1..) = (&mut reader).take(LONGEST).read_until(b'\n', &mut line).await {
         complaints.log(&line);
         line.clear();
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use tokio::io::AsyncWriteExt as _;
-
-    use super::*;
-
-    #[tokio::test]
-    async fn memory_for_large_frames_is_let_go_when_none_come() {
-        let (mut server, mut stdout) = pipe::pipe().unwrap();
-        let mut lines = Lines::new(1 << 20);
-        let large = ["x".repeat(500_000), "\n".to_owned()].concat();
-        let writing = tokio::spawn(async move {
-            server.write_all(large.as_bytes()).await.unwrap();
-            server
-        });
-        while lines.next().is_none() {
-            let count = fill(&mut stdout, &mut lines, KEEP).await.unwrap();
-            lines.has_read(count);
-        }
-        assert!(lines.is_roomy());
-        let at_once = Duration::from_millis(1);
-        let quiet = timeout(50 * at_once, fill(&mut stdout, &mut lines, at_once)).await;
-        assert!(quiet.is_err() && !lines.is_roomy());
-        writing.await.unwrap().write_all(b"{}\n").await.unwrap();
-        assert_eq!(fill(&mut stdout, &mut lines, KEEP).await, Some(3));
     }
 }

@@ -2,17 +2,18 @@
 
 use std::{
     collections::BTreeMap,
+    io,
     sync::{Arc, Mutex, PoisonError, Weak},
     time::Duration,
 };
 
 use handraise_core::Moment;
-use tokio::{sync::Notify, time::timeout};
+use tokio::sync::Notify;
 
-use super::{Front, link::Link};
+use super::{Front, alarm::Alarm, link::Link};
 use crate::now::now;
 
-/// How often everything is looked at. The timer stands still during suspend, and the clock of deadlines does not.
+/// How often everything is looked at.
 const TICK: Duration = Duration::from_secs(1);
 
 /// Which links want to hear the time, and when.
@@ -44,7 +45,16 @@ impl Clockwork {
 }
 
 /// Keeps time until the end.
-pub(crate) async fn run(front: Arc<Front>) {
+///
+/// # Errors
+/// When there is no timer to be had.
+pub(crate) fn start(front: &Arc<Front>) -> io::Result<()> {
+    let alarm = Alarm::new()?;
+    front.tasks.spawn(run(Arc::clone(front), alarm));
+    Ok(())
+}
+
+async fn run(front: Arc<Front>, mut alarm: Alarm) {
     let mut ticked = now().boot;
     loop {
         let wait = match front.clockwork.next() {
@@ -63,7 +73,8 @@ pub(crate) async fn run(front: Arc<Front>) {
         }
         let until_tick = TICK.saturating_sub(ticked.until(now().boot)).max(Duration::from_millis(1));
         tokio::select! {
-            _ = timeout(wait.min(until_tick), front.clockwork.sooner.notified()) => {}
+            () = alarm.after(wait.min(until_tick)) => {}
+            () = front.clockwork.sooner.notified() => {}
             () = front.shutdown.cancelled() => return,
         }
     }

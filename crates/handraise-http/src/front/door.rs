@@ -29,6 +29,8 @@ const STRANGERS_SHARE: usize = 4;
 pub(crate) struct Door {
     most: usize,
     inside: Mutex<Inside>,
+    /// Every connection at rest ends with this.
+    shutdown: CancellationToken,
 }
 
 #[derive(Debug, Default)]
@@ -47,12 +49,14 @@ pub(crate) struct Place {
     is_known: AtomicBool,
     /// Requests that are not answered yet, or whose answer is still being sent.
     busy: AtomicUsize,
-    /// Since when it is as it is.
+    /// Since when it is at rest, in milliseconds of the boot clock; 0: since the last tick.
     since: AtomicU64,
     /// When its client has to have taken what waits for it, in milliseconds of the boot clock; 0: nothing waits.
     taken_by: AtomicU64,
-    /// It has to go.
+    /// It has to go, whatever it does.
     pub(crate) away: CancellationToken,
+    /// It has to go once it is at rest.
+    pub(crate) leaving: CancellationToken,
 }
 
 /// Marks a connection as being at work.
@@ -60,8 +64,9 @@ pub(crate) struct Place {
 pub(crate) struct Busy(Arc<Place>);
 
 impl Door {
-    pub(crate) fn new(most: usize) -> Arc<Self> {
-        Arc::new(Self { most: most.max(STRANGERS_SHARE), inside: Mutex::default() })
+    pub(crate) fn new(most: usize, shutdown: &CancellationToken) -> Arc<Self> {
+        let inside = Mutex::default();
+        Arc::new(Self { most: most.max(STRANGERS_SHARE), inside, shutdown: shutdown.clone() })
     }
 
     /// Takes a connection in; `None`: every place is taken by those who are known.
@@ -88,13 +93,14 @@ impl Door {
             since: AtomicU64::new(SystemClock.boot_millis()),
             taken_by: AtomicU64::new(0),
             away: CancellationToken::new(),
+            leaving: self.shutdown.child_token(),
         });
         inside.places.insert(place.number, Arc::downgrade(&place));
         inside.strangers.insert(place.number, Arc::downgrade(&place));
         drop(inside);
         if let Some(stranger) = leaving {
             metrics.count(Count::Strangers);
-            stranger.away.cancel();
+            stranger.send_away();
         }
         Some(place)
     }
@@ -111,14 +117,19 @@ impl Door {
             if place.has_to_be_taken_by().is_some_and(|end| end <= now) {
                 metrics.count(Count::SlowClients);
                 place.expect_taken(None);
-                place.away.cancel();
+                place.send_away();
                 continue;
             }
             let patience = if place.is_known.load(Ordering::Relaxed) { REST } else { FIRST_HEAD };
             let since = place.since.load(Ordering::Relaxed);
+            if since == 0 {
+                // It has come to rest since the last tick, and nobody asked the clock for that.
+                place.since.store(now, Ordering::Relaxed);
+                continue;
+            }
             if place.busy.load(Ordering::Relaxed) == 0 && now.saturating_sub(since) >= patience {
                 metrics.count(Count::IdleConnections);
-                place.away.cancel();
+                place.send_away();
             }
         }
     }
@@ -145,6 +156,11 @@ impl Place {
         Some(self.taken_by.load(Ordering::Relaxed)).filter(|by| *by > 0)
     }
 
+    fn send_away(&self) {
+        self.away.cancel();
+        self.leaving.cancel();
+    }
+
     /// A request was let in: this is no stranger.
     pub(crate) fn let_in(&self) {
         if !self.is_known.swap(true, Ordering::Relaxed)
@@ -157,7 +173,7 @@ impl Place {
 
 impl Drop for Busy {
     fn drop(&mut self) {
-        self.0.since.store(SystemClock.boot_millis(), Ordering::Relaxed);
+        self.0.since.store(0, Ordering::Relaxed);
         self.0.busy.fetch_sub(1, Ordering::Relaxed);
     }
 }
@@ -179,7 +195,7 @@ mod tests {
     #[test]
     fn s37_strangers_make_place_for_each_other_and_for_nobody_who_is_known() {
         let metrics = Metrics::default();
-        let door = Door::new(8);
+        let door = Door::new(8, &CancellationToken::new());
         let known: Vec<_> =
             (0..6).map(|_| door.enter(&metrics).unwrap()).inspect(|place| place.let_in()).collect();
         let first = door.enter(&metrics).unwrap();

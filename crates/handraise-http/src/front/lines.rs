@@ -67,6 +67,17 @@ impl Lines {
         &mut self.buffer
     }
 
+    /// Whether nothing is held, and nothing kept for large frames.
+    pub(crate) fn is_untouched(&self) -> bool {
+        self.buffer.is_empty() && self.overlong.is_none() && self.largest <= KEPT
+    }
+
+    /// Goes on from the beginning of a line.
+    pub(crate) fn begin(&mut self, line: &[u8]) {
+        self.room().extend_from_slice(line);
+        self.has_read(line.len());
+    }
+
     /// Whether memory is kept for large frames to come.
     pub(crate) fn is_roomy(&self) -> bool {
         self.largest > KEPT && self.buffer.is_empty()
@@ -146,6 +157,24 @@ impl Lines {
         self.buffer.extend_from_slice(b"\n");
         self.next()
     }
+}
+
+/// Takes every line that ends and is short enough; returns what is left.
+pub(crate) fn each_line<'b>(bytes: &'b [u8], limit: usize, mut take: impl FnMut(&'b [u8])) -> &'b [u8] {
+    let mut rest = bytes;
+    while let Some(end) = memchr::memchr(b'\n', rest) {
+        let line = &rest[..end];
+        let line = line.strip_prefix(BOM).unwrap_or(line);
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        if line.len() > limit {
+            return rest;
+        }
+        rest = &rest[end + 1..];
+        if !line.iter().all(u8::is_ascii_whitespace) {
+            take(line);
+        }
+    }
+    rest
 }
 
 #[cfg(test)]
@@ -248,7 +277,35 @@ mod tests {
         assert_eq!(lines.last(), None);
     }
 
+    #[test]
+    fn whole_lines_of_a_read_are_taken_where_they_are() {
+        let text = b"\xEF\xBB\xBF{1}\r\n\n \t\r\n{2}\n123456789\n{3}\n{4";
+        let mut found = Vec::new();
+        let rest = each_line(text, 8, |line| found.push(line));
+        assert_eq!((found.as_slice(), rest), (&[&b"{1}"[..], b"{2}"][..], &b"123456789\n{3}\n{4"[..]));
+        let mut lines = Lines::new(8);
+        lines.begin(rest);
+        assert!(!lines.is_untouched() && matches!(lines.next(), Some(Found::TooLong(_))));
+        assert_eq!((lines.next(), lines.next()), (Some(Found::Frame(Bytes::from_static(b"{3}"))), None));
+        lines.room().extend_from_slice(b"}\n");
+        assert_eq!((lines.next(), lines.next()), (Some(Found::Frame(Bytes::from_static(b"{4}"))), None));
+        assert!(lines.is_untouched());
+    }
+
     proptest! {
+        #[test]
+        fn whole_lines_and_what_is_left_are_what_one_reading_finds(
+            bytes in prop::collection::vec(prop_oneof![Just(b'\n'), Just(b'\r'), Just(b' '), any::<u8>()], 0..200),
+            cut in 0_usize..200,
+            limit in 1_usize..40,
+        ) {
+            let (first, second) = bytes.split_at(cut.min(bytes.len()));
+            let mut found = Vec::new();
+            let rest = each_line(first, limit, |line| found.push(line.to_vec()));
+            found.extend(read(&[rest, second].concat(), &[1000], limit));
+            prop_assert_eq!(found, read(&bytes, &[1000], limit));
+        }
+
         #[test]
         fn where_reads_end_changes_nothing(
             bytes in prop::collection::vec(prop_oneof![Just(b'\n'), Just(b'\r'), Just(b' '), any::<u8>()], 0..200),

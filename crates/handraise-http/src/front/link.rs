@@ -4,36 +4,36 @@
 //! frames for the client go: see [`Desk`].
 
 use std::sync::{
-    Arc, Mutex, MutexGuard, PoisonError,
+    Arc, Mutex, MutexGuard, OnceLock, PoisonError,
     atomic::{AtomicBool, AtomicU64, Ordering},
 };
 
-use bytes::Bytes;
 use handraise_core::Moment;
 use handraise_mcp::{
-    Now,
     confirm::Spent,
-    envelope::{Caller, Envelope, Out, Route, Spend},
+    envelope::{Caller, Envelope, Out, Route},
     frame::{
-        ClientFrame, Id, Malformed, NoFrame, RequestId, ServerFrame, each_of_batch, is_batch,
+        ClientFrame, Malformed, NoFrame, ServerFrame, each_of_batch, is_batch,
         overlong::{self, Overlong},
     },
-    record::Record,
 };
 use handraise_transport::{
     clock::{Clock as _, SystemClock},
     ends::Ends,
 };
+use tokio::net::unix::pipe;
 use tokio_util::sync::CancellationToken;
 
 use super::{
     Front,
     budget::Budget,
-    params::Params,
-    pieces::Pieces,
+    desk::Desk,
+    pieces::Came,
     reply::Refusal,
-    session, shared,
+    shared,
+    state::{After, State},
     stdin::{Next, Stdin},
+    stdout::Stdout,
 };
 use crate::{now::now, upstream::Beside};
 
@@ -53,90 +53,8 @@ pub(crate) struct Link {
     /// When a client last came, in milliseconds of the boot clock.
     last_used: AtomicU64,
     state: Mutex<State>,
-}
-
-/// What is decided under one lock.
-#[derive(Debug)]
-pub(crate) struct State {
-    pub(crate) envelope: Envelope,
-    pub(crate) desk: Desk,
-    stdin: Stdin,
-    /// The rest for stdin waits for room.
-    needs_server: bool,
-    /// When the envelope wants to hear the time.
-    alarm: Option<Moment>,
-}
-
-/// Where frames for the client go.
-#[derive(Debug)]
-pub(crate) enum Desk {
-    /// To the streams of a legacy session.
-    Session(Box<session::Desk>),
-    /// To one of many modern requests.
-    Shared(shared::Desk),
-}
-
-/// A request of ours, or of the server, that nobody can be shown. It is told by its id.
-#[derive(Debug)]
-pub(crate) struct Unshown(pub(crate) RequestId);
-
-impl Desk {
-    /// Takes a frame that the envelope made.
-    fn deliver(&mut self, for_call: Option<&RequestId>, frame: Vec<u8>) -> Result<(), Unshown> {
-        match self {
-            Self::Session(desk) => desk.deliver(for_call, frame),
-            Self::Shared(desk) => {
-                desk.deliver(for_call, frame);
-                Ok(())
-            }
-        }
-    }
-
-    /// Takes a frame of the server that goes on as it is; returns what the server is answered, where nobody else can.
-    fn forward(&mut self, frame: &ServerFrame<'_>, bytes: &Bytes) -> Option<Vec<u8>> {
-        match self {
-            Self::Session(desk) => desk.forward(frame, bytes),
-            Self::Shared(desk) => desk.forward(frame, bytes),
-        }
-    }
-
-    /// The headers that an open request came with, for a server at a URL.
-    fn params(&self, id: Id<'_>) -> Params {
-        match self {
-            Self::Session(desk) => desk.params(id),
-            Self::Shared(desk) => desk.params(id),
-        }
-    }
-
-    /// Lets a second pass.
-    fn tick(&mut self) {
-        match self {
-            Self::Session(desk) => desk.tick(),
-            Self::Shared(desk) => desk.tick(),
-        }
-    }
-
-    /// Ends every stream.
-    fn close(&mut self) {
-        match self {
-            Self::Session(desk) => desk.close(),
-            Self::Shared(desk) => desk.close(),
-        }
-    }
-
-    fn is_attended(&self) -> bool {
-        match self {
-            Self::Session(desk) => desk.is_attended(),
-            Self::Shared(desk) => desk.is_attended(),
-        }
-    }
-}
-
-/// What is left to do once the lock is gone.
-#[derive(Debug, Default)]
-struct After {
-    records: Vec<Record>,
-    spends: Vec<Spend>,
+    /// The server's stdout, where it has one.
+    stdout: OnceLock<Stdout>,
 }
 
 impl Link {
@@ -148,7 +66,7 @@ impl Link {
         stdin: Stdin,
         budget: Arc<Budget>,
     ) -> Arc<Self> {
-        let state = State { envelope, desk, stdin, needs_server: false, alarm: None };
+        let state = State::new(envelope, desk, stdin);
         Arc::new(Self {
             front: Arc::clone(front),
             principal,
@@ -159,7 +77,13 @@ impl Link {
             is_over: AtomicBool::new(false),
             last_used: AtomicU64::new(SystemClock.boot_millis()),
             state: Mutex::new(state),
+            stdout: OnceLock::new(),
         })
+    }
+
+    /// What the server says, from this pipe.
+    pub(crate) fn reads(&self, pipe: pipe::Receiver) -> &Stdout {
+        self.stdout.get_or_init(|| Stdout::new(pipe, self))
     }
 
     /// Whether the server has ended, or has been asked to.
@@ -175,7 +99,7 @@ impl Link {
     pub(crate) fn client_frame<T>(
         self: &Arc<Self>,
         frame: &ClientFrame<'_>,
-        own: impl FnOnce() -> Bytes,
+        own: Came<'_>,
         beside: Beside,
         register: impl FnOnce(&mut Desk) -> Result<(T, Arc<Caller>), Refusal>,
         settle: impl FnOnce(&mut Desk),
@@ -188,7 +112,7 @@ impl Link {
         let route = state.envelope.client_frame(frame, &caller, now, &mut out);
         state.carry_out(&mut out, now, &mut after);
         if route == Route::Forward {
-            state.send(own(), beside);
+            state.send(own, beside);
         }
         settle(&mut state.desk);
         self.finish(state, &after);
@@ -199,13 +123,12 @@ impl Link {
     pub(crate) fn abandoned(self: &Arc<Self>, number: u64) {
         let frame = shared::cancellation(number);
         let Ok(cancellation) = ClientFrame::read(&frame) else { return };
-        let own = || Bytes::copy_from_slice(&frame);
         let abandon = |desk: &mut Desk| match desk {
             Desk::Shared(desk) => desk.abandon(number).ok_or(Refusal::Ended).map(|caller| ((), caller)),
             Desk::Session(_) => Err(Refusal::Ended),
         };
         // What was over before needs no cancellation.
-        let _ = self.client_frame(&cancellation, own, Beside::default(), abandon, |_| ());
+        let _ = self.client_frame(&cancellation, Came::lent(&frame), Beside::default(), abandon, |_| ());
     }
 
     /// Takes what a client sent that is no frame; returns what it is told. Who meant to answer a question of ours has done
@@ -230,35 +153,36 @@ impl Link {
             Desk::Session(desk) => Ok(((), desk.caller())),
             Desk::Shared(_) => Err(Refusal::UnknownSession),
         };
-        let own = || overlong::reply(id, self.front.max_frame).into();
+        let own = overlong::reply(id, self.front.max_frame);
         // What is no session has no questions.
-        let _ = self.client_frame(&frame, own, Beside::default(), caller, |_| ());
+        let _ = self.client_frame(&frame, Came::lent(&own), Beside::default(), caller, |_| ());
     }
 
     /// Takes a line of the server; false when it is no frame.
-    pub(crate) fn upstream_line(self: &Arc<Self>, bytes: &Bytes) -> bool {
+    pub(crate) fn upstream_line(self: &Arc<Self>, came: Came<'_>) -> bool {
+        let bytes = came.bytes();
         if let Ok(frame) = self.front.process.read_server_frame(bytes) {
-            self.upstream_frame(&frame, bytes);
+            self.upstream_frame(&frame, came);
             return true;
         }
         let mut are_frames = true;
         let each = |element: &[u8]| match self.front.process.read_server_frame(element) {
-            Ok(frame) => self.upstream_frame(&frame, &bytes.slice_ref(element)),
+            Ok(frame) => self.upstream_frame(&frame, Came::lent(element)),
             Err(NoFrame) => are_frames = false,
         };
         is_batch(bytes) && each_of_batch(bytes, each).is_ok() && are_frames
     }
 
-    fn upstream_frame(self: &Arc<Self>, frame: &ServerFrame<'_>, bytes: &Bytes) {
+    fn upstream_frame(self: &Arc<Self>, frame: &ServerFrame<'_>, came: Came<'_>) {
         let now = now();
         let (mut out, mut after) = (Vec::new(), After::default());
         let mut state = self.lock();
         let route = state.envelope.upstream_frame(frame, now, &mut out);
         state.carry_out(&mut out, now, &mut after);
         if route == Route::Forward
-            && let Some(reply) = state.desk.forward(frame, bytes)
+            && let Some(reply) = state.desk.forward(frame, came)
         {
-            state.send(reply.into(), Beside::default());
+            state.send(Came::lent(&reply), Beside::default());
         }
         self.finish(state, &after);
     }
@@ -270,11 +194,11 @@ impl Link {
         match overlong::read(&ends.head, &ends.tail) {
             // The client hears that no answer will come.
             Overlong::Response(Some(id)) => {
-                self.upstream_line(&overlong::reply(&id, limit).into());
+                self.upstream_line(Came::lent(&overlong::reply(&id, limit)));
             }
             Overlong::Request(id) => {
                 let mut state = self.lock();
-                state.send(overlong::reply(&id, limit).into(), Beside::default());
+                state.send(Came::lent(&overlong::reply(&id, limit)), Beside::default());
                 self.finish(state, &After::default());
             }
             Overlong::Response(None) | Overlong::Unknown => {}
@@ -367,9 +291,14 @@ impl Link {
         let is_new = next != state.alarm;
         state.alarm = next;
         let needs_server = std::mem::take(&mut state.needs_server);
+        let needs_flush = std::mem::take(&mut state.needs_flush);
         drop(state);
         if is_new && let Some(next) = next {
             self.front.clockwork.set(next, self.number, self);
+        }
+        if needs_flush {
+            // Behind all who are ready now.
+            self.front.tasks.spawn(flush(Arc::clone(self)));
         }
         if needs_server {
             self.front.tasks.spawn(serve(Arc::clone(self)));
@@ -383,48 +312,11 @@ impl Link {
     }
 }
 
-impl State {
-    /// Carries out what the envelope has said.
-    fn carry_out(&mut self, out: &mut Vec<Out>, now: Now, after: &mut After) {
-        while !out.is_empty() {
-            let mut unshown = Vec::new();
-            for out in out.drain(..) {
-                match out {
-                    Out::ToClient { for_call, frame } => {
-                        unshown.extend(self.desk.deliver(for_call.as_ref(), frame).err());
-                    }
-                    Out::ToUpstream(frame) => {
-                        let beside = self.beside(&frame);
-                        self.send(frame.into(), beside);
-                    }
-                    Out::Record(record) => after.records.push(record),
-                    Out::Spend(spend) => after.spends.push(spend),
-                }
-            }
-            // A question that no stream can carry has been answered by that.
-            for Unshown(id) in unshown {
-                let reply = super::reply::error(id.raw(), -32601, "the client has no stream for this call");
-                if let (Desk::Session(desk), Ok(frame)) = (&self.desk, ClientFrame::read(&reply)) {
-                    let caller = desk.caller();
-                    let _ = self.envelope.client_frame(&frame, &caller, now, out);
-                }
-            }
-        }
-    }
-
-    /// What goes along with a frame of the envelope's: what the call came with that it runs.
-    fn beside(&self, frame: &[u8]) -> Beside {
-        if !self.stdin.is_remote() {
-            return Beside::default();
-        }
-        let frame = ClientFrame::read(frame).ok().filter(|frame| frame.method() == Some("tools/call"));
-        let id = frame.as_ref().and_then(ClientFrame::id);
-        let call = id.map(|id| self.envelope.runs_again(id).map_or(id, RequestId::borrow));
-        Beside { charge: None, params: call.and_then(|call| self.desk.params(call)) }
-    }
-
-    fn send(&mut self, frame: Bytes, beside: Beside) {
-        self.needs_server |= self.stdin.send(frame, beside) == Next::Serve;
+/// Writes what was gathered for a server.
+async fn flush(link: Arc<Link>) {
+    let next = link.lock().stdin.write_gathered();
+    if next == Next::Serve {
+        serve(link).await;
     }
 }
 
@@ -439,9 +331,4 @@ async fn serve(link: Arc<Link>) {
             () = link.front.shutdown.cancelled() => return,
         }
     }
-}
-
-/// A frame of the server for the client, as it is.
-pub(crate) fn as_it_is(bytes: &Bytes) -> Pieces {
-    bytes.clone().into()
 }

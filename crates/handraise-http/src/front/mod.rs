@@ -49,15 +49,19 @@
 //! - A client that cannot be shown a question, because it takes no stream or has left, has not been shown it: the call
 //!   ends with its refusal.
 
+mod alarm;
 mod body;
 mod callers;
 mod child;
 mod clockwork;
+mod desk;
 mod door;
 mod events;
+mod handover;
 mod head;
 mod lines;
 mod link;
+mod links;
 mod metrics;
 mod net;
 mod outlet;
@@ -66,6 +70,7 @@ mod params;
 mod pieces;
 mod plain;
 mod post;
+mod quick;
 mod remote;
 mod replay;
 mod reply;
@@ -74,8 +79,12 @@ mod service;
 mod session;
 mod settings;
 mod shared;
+mod spare;
+mod state;
 mod stdin;
+mod stdout;
 mod tls;
+mod waiting;
 mod walls;
 
 use std::{
@@ -90,15 +99,13 @@ use std::{
     time::Duration,
 };
 
-use handraise_core::Moment;
 use handraise_mcp::{
-    envelope::{Caller as Bound, Envelope, Process},
+    envelope::Process,
     record::{Record, Recorder},
 };
 use handraise_spent::Spender;
 use handraise_transport::{
     clock::{Clock as _, SystemClock},
-    ids,
     spawn::{self, Supervisor},
 };
 use tokio::{
@@ -110,16 +117,12 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use clockwork::Clockwork;
 use door::Door;
-use link::{Desk, Link};
+use link::Link;
 use metrics::{Count, Metrics};
-use replay::Replay;
-use reply::Refusal;
 use restarts::Restarts;
-use stdin::Stdin;
 
 use crate::{
     budget::{self, Budget},
-    now::now,
     upstream::Server,
 };
 
@@ -133,7 +136,7 @@ const LAST_MOMENTS: Duration = Duration::from_millis(1800);
 const SPENDERS: usize = 4;
 
 /// What all connections share.
-struct Front {
+pub(crate) struct Front {
     process: Arc<Process>,
     upstream: Option<Arc<Server>>,
     command: Vec<OsString>,
@@ -142,7 +145,9 @@ struct Front {
     max_frame: usize,
     caps: Caps,
     walls: walls::Walls,
-    spare: plain::Spare,
+    spare: spare::Spare,
+    /// What servers are read into, and what goes to them is gathered in.
+    frames: Arc<spare::Spare>,
     date: plain::Date,
     callers: callers::Callers,
     door: Arc<Door>,
@@ -197,7 +202,7 @@ pub async fn serve(
     ready(address);
     tracing::info!(%address, tls = tls.is_some(), "serving MCP at /mcp");
 
-    front.tasks.spawn(clockwork::run(Arc::clone(&front)));
+    clockwork::start(&front).map_err(FrontError::Prepare)?;
     front.tasks.spawn(net::accept(Arc::clone(&front), listener, tls));
     tokio::pin!(shutdown);
     loop {
@@ -214,6 +219,7 @@ impl Front {
     fn new(settings: FrontSettings, port: u16, is_open: bool) -> io::Result<(Arc<Self>, Reload)> {
         let FrontSettings { process, caps, callers, recorder, reload, spent, .. } = settings;
         let runtime = Handle::current();
+        let shutdown = CancellationToken::new();
         let tell = move |link: Arc<Link>, ticket, was| {
             // What follows from an answer may start a task.
             let _inside = runtime.enter();
@@ -228,10 +234,11 @@ impl Front {
             max_frame: settings.max_frame,
             caps,
             walls: walls::Walls::new(port, settings.allowed_hosts, settings.allowed_origins, is_open),
-            spare: plain::Spare::default(),
+            spare: spare::Spare::new(plain::ROOM),
+            frames: Arc::new(spare::Spare::new(child::PIPE)),
             date: plain::Date::new(SystemClock.wall()),
             callers: callers::Callers::new(&callers),
-            door: Door::new(caps.connections),
+            door: Door::new(caps.connections, &shutdown),
             budget: Budget::new(caps.bytes_in_flight),
             metrics: Metrics::default(),
             clockwork: Clockwork::default(),
@@ -244,7 +251,7 @@ impl Front {
             recorder: Mutex::new(recorder),
             spender: Spender::start(spent, SPENDERS, SystemClock::shared(), tell)?,
             tasks: TaskTracker::new(),
-            shutdown: CancellationToken::new(),
+            shutdown,
         };
         Ok((Arc::new(front), reload))
     }
@@ -292,100 +299,6 @@ impl Front {
         Arc::clone(lock(&self.arriving).entry(Arc::clone(principal)).or_insert_with(|| self.part()))
     }
 
-    /// A principal's session.
-    fn session(&self, id: &str, principal: &str) -> Option<Arc<Link>> {
-        let link = lock(&self.sessions).get(id).cloned()?;
-        // Somebody else's session is none (S10).
-        (&*link.principal == principal && !link.is_over()).then_some(link)
-    }
-
-    /// Opens a session, and starts its server.
-    fn open_session(self: &Arc<Self>, principal: &Arc<str>) -> Result<(String, Arc<Link>), Refusal> {
-        let id = ids::secret().map_err(|error| start_failed(&error))?;
-        let mut sessions = lock(&self.sessions);
-        if sessions.len() >= self.caps.sessions {
-            self.metrics.count(Count::Sessions);
-            return Err(Refusal::Sessions);
-        }
-        let bound = Bound { principal: principal.to_string(), session: Some(id.clone()) };
-        let replay = Replay::new(self.caps.replay_events, self.caps.replay_bytes);
-        let budget = self.part();
-        let desk = session::Desk::new(Arc::new(bound), Arc::clone(&budget), replay);
-        let link = self.start(principal, Desk::Session(Box::new(desk)), budget)?;
-        sessions.insert(id.clone(), Arc::clone(&link));
-        Ok((id, link))
-    }
-
-    /// The server of a principal's modern requests.
-    fn shared(self: &Arc<Self>, principal: &Arc<str>) -> Result<Arc<Link>, Refusal> {
-        let mut shared = lock(&self.shared);
-        if let Some(link) = shared.get(principal).filter(|link| !link.is_over()) {
-            return Ok(Arc::clone(link));
-        }
-        if let Some(seconds) = lock(&self.restarts).get(principal).and_then(|known| known.wait(now().boot)) {
-            return Err(Refusal::Restarting(seconds));
-        }
-        let budget = self.part();
-        let desk = shared::Desk::new(Arc::clone(&budget), self.caps.subscriptions);
-        let link = self.start(principal, Desk::Shared(desk), budget)?;
-        shared.insert(Arc::clone(principal), Arc::clone(&link));
-        Ok(link)
-    }
-
-    fn start(
-        self: &Arc<Self>,
-        principal: &Arc<str>,
-        desk: Desk,
-        budget: Arc<Budget>,
-    ) -> Result<Arc<Link>, Refusal> {
-        let random = || ids::random().map_err(|error| start_failed(&error));
-        if let Some(server) = &self.upstream {
-            let envelope = Envelope::new(Arc::clone(&self.process), random()?);
-            return Ok(remote::start(self, server, Arc::clone(principal), envelope, desk, budget));
-        }
-        let Some(place) = child::Counted::take(self) else {
-            self.metrics.count(Count::Children);
-            return Err(Refusal::Children);
-        };
-        let seed = random()?;
-        let mut started = child::start(self).map_err(|error| start_failed(&error))?;
-        let envelope = Envelope::new(Arc::clone(&self.process), seed);
-        let stdin = Stdin::new(started.take_stdin().ok_or(Refusal::Start)?);
-        let link = Link::new(self, Arc::clone(principal), envelope, desk, stdin, budget);
-        child::attend(&link, started, place);
-        Ok(link)
-    }
-
-    /// A server of modern requests has ended by itself.
-    fn ended_by_itself(&self, link: &Link, started: Moment) {
-        // Without randomness there is nothing to spread, and all of the wait.
-        let random = ids::random().map_or(u8::MAX, |bytes| bytes[0]);
-        let mut restarts = lock(&self.restarts);
-        let known = restarts.entry(Arc::clone(&link.principal)).or_default();
-        let wait = known.ended(started, now().boot, random);
-        if !wait.is_zero() {
-            tracing::warn!(
-                principal = &*link.principal,
-                ?wait,
-                "an MCP server keeps ending; none is started for a while"
-            );
-        }
-    }
-
-    /// A link's server has ended.
-    fn forget(&self, link: &Arc<Link>) {
-        lock(&self.sessions).retain(|_, known| !Arc::ptr_eq(known, link));
-        lock(&self.shared).retain(|_, known| !Arc::ptr_eq(known, link));
-    }
-
-    /// Ends a session.
-    fn end_session(&self, id: &str) {
-        let link = lock(&self.sessions).remove(id);
-        if let Some(link) = link {
-            link.end();
-        }
-    }
-
     /// Lets a second pass.
     fn tick(&self) {
         self.date.set(SystemClock.wall());
@@ -403,11 +316,6 @@ impl Front {
         // Nothing of theirs is arriving.
         lock(&self.arriving).retain(|_, budget| Arc::strong_count(budget) > 1);
     }
-}
-
-fn start_failed(error: &dyn fmt::Display) -> Refusal {
-    tracing::error!("the MCP server cannot be started: {error}");
-    Refusal::Start
 }
 
 fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

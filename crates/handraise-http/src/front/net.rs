@@ -17,6 +17,7 @@ use super::{
     door::Place,
     paced::Paced,
     plain::{self, Rest},
+    quick::{Quick, Shared},
     service,
 };
 
@@ -46,7 +47,11 @@ pub(crate) async fn accept(front: Arc<Front>, listener: TcpListener, tls: Option
                 let is_local = peer.ip().to_canonical().is_loopback();
                 let (tasks, front, tls) = (front.tasks.clone(), Arc::clone(&front), tls.clone());
                 match tls {
-                    None => tasks.spawn(async move { serve(&front, stream, &place, is_local).await }),
+                    None => tasks.spawn(async move {
+                        let stream = Arc::new(stream);
+                        let quick = Arc::new(Quick::new(&front, &stream, &place));
+                        serve(&front, Shared(stream), &place, is_local, Some(quick)).await;
+                    }),
                     Some(tls) => tasks.spawn(async move { encrypted(&front, &tls, stream, &place).await }),
                 };
             }
@@ -67,25 +72,24 @@ async fn encrypted(front: &Arc<Front>, tls: &TlsAcceptor, stream: TcpStream, pla
         () = front.shutdown.cancelled() => return,
     };
     match handshake {
-        Ok(Ok(stream)) => serve(front, stream, place, false).await,
+        Ok(Ok(stream)) => serve(front, stream, place, false, None).await,
         Ok(Err(error)) => tracing::debug!(%error, "a TLS handshake failed"),
         Err(_) => tracing::debug!("a TLS handshake took too long"),
     }
 }
 
-async fn serve<S>(front: &Arc<Front>, stream: S, place: &Arc<Place>, is_local: bool)
-where
+async fn serve<S>(
+    front: &Arc<Front>,
+    stream: S,
+    place: &Arc<Place>,
+    is_local: bool,
+    quick: Option<Arc<Quick>>,
+) where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let leaving = async {
-        tokio::select! {
-            biased;
-            () = place.away.cancelled() => {}
-            () = front.shutdown.cancelled() => {}
-        }
-    };
     let stream = Paced::new(stream, place);
-    if let Some(Rest { stream, read }) = plain::serve(front, stream, place, is_local, pin!(leaving)).await {
+    let leaving = pin!(place.leaving.cancelled());
+    if let Some(Rest { stream, read }) = plain::serve(front, stream, place, is_local, quick, leaving).await {
         let (reading, writing) = tokio::io::split(stream);
         let stream = tokio::io::join(io::Cursor::new(read).chain(reading), writing);
         serve_others(front, stream, place, is_local).await;

@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use tokio::sync::oneshot;
-
 use super::{
     budget::Budget,
     events::{Events, comment},
+    handover::{AtOnce, First, Giver, Taker, handover},
     pieces::Pieces,
 };
 
@@ -15,22 +14,11 @@ pub(crate) const PATIENCE: u32 = 5;
 /// After how many quiet ticks a stream gets a comment.
 pub(crate) const QUIET: u32 = 15;
 
-/// What the answer to a POST begins with.
-#[derive(Debug)]
-pub(crate) enum First {
-    /// It is one frame.
-    Answer(Pieces),
-    /// It is a stream.
-    Events(Arc<Events>),
-    /// There is none.
-    Nothing,
-}
-
 /// Where an answer stands.
 #[derive(Debug)]
 pub(crate) enum Outlet {
     /// Nothing has been said yet. `ticks`: for how long.
-    Waiting { first: oneshot::Sender<First>, takes_events: bool, ticks: u32 },
+    Waiting { first: Giver, takes_events: bool, ticks: u32 },
     /// It is a stream.
     Streaming(Arc<Events>),
     /// It was a stream whose client has left.
@@ -41,9 +29,9 @@ pub(crate) enum Outlet {
 
 impl Outlet {
     /// An outlet, and where its answer begins.
-    pub(crate) fn new(takes_events: bool) -> (Self, oneshot::Receiver<First>) {
-        let (first, receiver) = oneshot::channel();
-        (Self::Waiting { first, takes_events, ticks: 0 }, receiver)
+    pub(crate) fn new(takes_events: bool, at_once: Option<AtOnce>) -> (Self, Taker) {
+        let (first, taker) = handover(at_once);
+        (Self::Waiting { first, takes_events, ticks: 0 }, taker)
     }
 
     /// Sends an event; false: it reached nobody.
@@ -52,7 +40,7 @@ impl Outlet {
             Self::Waiting { first, takes_events: true, .. } => {
                 let events = Events::new(budget);
                 let is_sent = events.push(event.clone()).is_ok();
-                if is_sent && first.send(First::Events(Arc::clone(&events))).is_ok() {
+                if is_sent && first.give(First::Events(Arc::clone(&events))) {
                     *self = Self::Streaming(events);
                     return true;
                 }
@@ -124,7 +112,7 @@ impl Outlet {
                     First::Nothing
                 };
                 // Nobody may be there any more.
-                let _ = first.send(nothing);
+                first.give(nothing);
             }
             Self::Streaming(events) => events.close(),
             Self::Detached | Self::Lost => {}

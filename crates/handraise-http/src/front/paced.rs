@@ -118,6 +118,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Paced<S> {
 #[cfg(test)]
 mod tests {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex};
+    use tokio_util::sync::CancellationToken;
 
     use super::super::{door::Door, metrics::Metrics};
     use super::*;
@@ -133,7 +134,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_place_knows_until_when_its_client_has_to_take_what_waits_and_only_then() {
-        let place = Door::new(4).enter(&Metrics::default()).unwrap();
+        let place = Door::new(4, &CancellationToken::new()).enter(&Metrics::default()).unwrap();
         let (ours, mut theirs) = duplex(10);
         let mut ours = Paced::new(ours, &place);
         ours.write_all(b"0123456789").await.unwrap();

@@ -5,6 +5,39 @@ use bytes::Bytes;
 /// What is copied rather than sent in pieces, in bytes.
 const SMALL: usize = 16 * 1024;
 
+/// A text as it came: a part of memory that can be held, or of a buffer that the next read goes into.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Came<'a> {
+    bytes: &'a [u8],
+    held: Option<&'a Bytes>,
+}
+
+impl<'a> Came<'a> {
+    /// A text in memory of its own.
+    pub(crate) fn own(bytes: &'a Bytes) -> Self {
+        Self { bytes, held: Some(bytes) }
+    }
+
+    /// A text that has to be copied to be kept.
+    pub(crate) fn lent(bytes: &'a [u8]) -> Self {
+        Self { bytes, held: None }
+    }
+
+    pub(crate) fn bytes(self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// A part of it.
+    pub(crate) fn part(self, at: std::ops::Range<usize>) -> Self {
+        Self { bytes: &self.bytes[at], held: self.held }
+    }
+
+    /// The text, to be kept.
+    pub(crate) fn to_bytes(self) -> Bytes {
+        self.held.map_or_else(|| Bytes::copy_from_slice(self.bytes), |held| held.slice_ref(self.bytes))
+    }
+}
+
 /// A text in order, in at most three pieces.
 #[derive(Debug, Clone)]
 pub(crate) struct Pieces([Bytes; 3]);
@@ -37,6 +70,11 @@ impl Pieces {
             return Self([frame.slice(..at.start), text, frame.slice(at.end..)]);
         }
         [&frame[..at.start], text, &frame[at.end..]].concat().into()
+    }
+
+    /// The pieces, some of which may be empty.
+    pub(crate) fn parts(&self) -> [&[u8]; 3] {
+        [&self.0[0], &self.0[1], &self.0[2]]
     }
 
     pub(crate) fn len(&self) -> usize {

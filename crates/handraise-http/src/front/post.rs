@@ -6,30 +6,30 @@ use bytes::Bytes;
 use handraise_mcp::{
     declared,
     envelope::Caller,
-    frame::{ClientFrame, Id, Looks, RequestId, ServerFrame},
+    frame::{ClientFrame, Id},
     http::headers::{self, HeaderMismatch, PROTOCOL_VERSION, SESSION_ID},
 };
-use http::{HeaderName, HeaderValue, StatusCode};
-use tokio::sync::oneshot;
+use http::StatusCode;
 
 use super::{
     Front,
     body::Body,
     budget::{Budget, Charge},
+    desk::Desk,
+    handover::{AtOnce, Kind, Taker},
     head::{Head, text},
-    link::{Desk, Link},
+    link::Link,
     metrics::Count,
-    outlet::First,
     params,
-    pieces::Pieces,
+    pieces::Came,
+    quick::Quick,
     reply::{self, Refusal, Reply},
     service::{count, session},
     shared,
+    waiting::{Guard, Opening, Purpose, Waiting},
 };
 use crate::upstream::Beside;
 
-/// The largest answer that may be an error with a status of its own.
-const LARGEST_ERROR: usize = 16 * 1024;
 /// The longest session header that states are bound to.
 const LONGEST_BINDING: usize = 256;
 
@@ -71,9 +71,11 @@ struct Post<'a> {
     front: &'a Arc<Front>,
     head: &'a Head<'a>,
     admitted: &'a Admitted,
-    body: &'a Bytes,
+    body: Came<'a>,
     frame: &'a ClientFrame<'a>,
     takes_events: bool,
+    /// The way around the task of the connection, where there is one.
+    quick: Option<&'a Arc<Quick>>,
 }
 
 /// Serves a POST.
@@ -81,14 +83,19 @@ pub(crate) fn serve(
     front: &Arc<Front>,
     head: &Head<'_>,
     admitted: &Admitted,
-    mut body: Bytes,
+    posted: Came<'_>,
     charge: Charge,
+    quick: Option<&Arc<Quick>>,
 ) -> Served {
-    if memchr::memchr2(b'\r', b'\n', &body).is_some() && ClientFrame::read(&body).is_ok() {
+    let one_line: Bytes;
+    let mut body = posted;
+    if memchr::memchr2(b'\r', b'\n', posted.bytes()).is_some() && ClientFrame::read(posted.bytes()).is_ok() {
         // They stand between tokens, and would end the line that the server reads.
-        body = body.iter().map(|byte| if matches!(byte, b'\r' | b'\n') { b' ' } else { *byte }).collect();
+        let spaced = |byte: &u8| if matches!(byte, b'\r' | b'\n') { b' ' } else { *byte };
+        one_line = posted.bytes().iter().map(spaced).collect();
+        body = Came::own(&one_line);
     }
-    let frame = match ClientFrame::read(&body) {
+    let frame = match ClientFrame::read(body.bytes()) {
         Ok(frame) => frame,
         Err(malformed) => {
             tracing::warn!(problem = %malformed.problem, "a frame of a client is refused (S3)");
@@ -100,7 +107,7 @@ pub(crate) fn serve(
         }
     };
     let takes_events = takes_events(head);
-    let post = Post { front, head, admitted, body: &body, frame: &frame, takes_events };
+    let post = Post { front, head, admitted, body, frame: &frame, takes_events, quick };
     let id = frame.id().filter(|_| frame.method().is_some());
     let served = if declared::modern_version(&frame).is_some() {
         post.modern(id, charge)
@@ -144,9 +151,9 @@ impl Post<'_> {
     /// Opens a session with its first request.
     fn initialize(&self, id: Id<'_>, charge: Charge) -> Result<Waiting, Refusal> {
         let (session, link) = self.front.open_session(&self.admitted.principal)?;
-        let opening = Opening { front: Arc::clone(self.front), session: Some(session) };
-        let first = self.submit(&link, id, charge)?;
-        Ok(Waiting { id: id.to_owned(), first, link, purpose: Purpose::Opens(opening) })
+        let opening = Opening::new(self.front, session);
+        let first = self.submit(&link, id, charge, None)?;
+        Ok(Waiting::new(id, first, link, Purpose::Opens(opening)))
     }
 
     /// A request of a session.
@@ -155,8 +162,8 @@ impl Post<'_> {
             Refusal::NoSession if names_modern_version(self.head) => Refusal::NoEnvelope,
             other => other,
         })?;
-        let first = self.submit(&link, id, charge)?;
-        Ok(Waiting { id: id.to_owned(), first, link, purpose: Purpose::Session })
+        let first = self.submit(&link, id, charge, self.at_once(Kind::Session))?;
+        Ok(Waiting::new(id, first, link, Purpose::Session))
     }
 
     /// The session that the request names. It may have ended while the body came.
@@ -172,17 +179,18 @@ impl Post<'_> {
         link: &Arc<Link>,
         id: Id<'_>,
         charge: Charge,
-    ) -> Result<oneshot::Receiver<First>, Refusal> {
+        at_once: Option<AtOnce>,
+    ) -> Result<Taker, Refusal> {
         let beside = self.beside(charge);
         let params = beside.params.clone();
         let open = |desk: &mut Desk| match desk {
             Desk::Session(desk) => {
-                let first = desk.open(id, self.frame, self.takes_events, params);
+                let first = desk.open(id, self.frame, self.takes_events, params, at_once);
                 Ok((first.map_err(|_| Refusal::IdInUse)?, desk.caller()))
             }
             Desk::Shared(_) => Err(Refusal::UnknownSession),
         };
-        link.client_frame(self.frame, || self.body.clone(), beside, open, |_| ())
+        link.client_frame(self.frame, self.body, beside, open, |_| ())
     }
 
     /// A notification or an answer in a session: nothing comes back.
@@ -197,7 +205,7 @@ impl Post<'_> {
                 desk.note(self.frame);
             }
         };
-        link.client_frame(self.frame, || self.body.clone(), counted(charge), caller, note)?;
+        link.client_frame(self.frame, self.body, counted(charge), caller, note)?;
         Ok(reply::empty(StatusCode::ACCEPTED))
     }
 
@@ -212,7 +220,7 @@ impl Post<'_> {
             if self.frame.cancelled().is_none() {
                 let link = self.front.shared(&self.admitted.principal)?;
                 let forward = |_: &mut Desk| Ok(((), caller));
-                link.client_frame(self.frame, || self.body.clone(), counted(charge), forward, |_| ())?;
+                link.client_frame(self.frame, self.body, counted(charge), forward, |_| ())?;
             }
             return Ok(Served::Now(reply::empty(StatusCode::ACCEPTED)));
         };
@@ -226,23 +234,29 @@ impl Post<'_> {
             return Ok(Served::Now(self.mismatch(&mismatch)));
         }
         let renumbered = shared::renumbered(self.frame, number).ok_or(Refusal::Broken)?;
+        let is_whole = declared::has_capabilities(self.frame);
+        let at_once = self.at_once(Kind::Modern { is_whole });
         let first = {
             let beside = self.beside(charge);
             let params = beside.params.clone();
             let open = |desk: &mut Desk| match desk {
                 Desk::Shared(desk) => {
-                    let first = desk.open(number, self.frame, self.takes_events, &caller, params);
+                    let first = desk.open(number, self.frame, self.takes_events, &caller, params, at_once);
                     Ok((first.map_err(|_| Refusal::Subscriptions)?, caller))
                 }
                 Desk::Session(_) => Err(Refusal::Ended),
             };
-            let own = || Bytes::copy_from_slice(renumbered.bytes());
+            let own = Came::lent(renumbered.bytes());
             link.client_frame(&renumbered.frame(self.frame), own, beside, open, |_| ())?
         };
-        let guard = Guard { link: Arc::clone(&link), number };
-        let is_whole = declared::has_capabilities(self.frame);
+        let guard = Guard::new(&link, number);
         let purpose = Purpose::Modern { guard, is_whole };
-        Ok(Served::Later(Waiting { id: id.to_owned(), first, link, purpose }))
+        Ok(Served::Later(Waiting::new(id, first, link, purpose)))
+    }
+
+    /// How an answer of one frame goes out at once.
+    fn at_once(&self, kind: Kind) -> Option<AtOnce> {
+        self.quick.map(|quick| AtOnce { quick: Arc::clone(quick), kind })
     }
 
     /// What goes to the server beside the body: at a URL, the arguments that the client has put into headers.
@@ -269,119 +283,6 @@ fn counted(charge: Charge) -> Beside {
     Beside { charge: Some(charge), ..Beside::default() }
 }
 
-/// A request whose answer is waited for. Dropped before it is there, its client has left.
-pub(crate) struct Waiting {
-    id: RequestId,
-    first: oneshot::Receiver<First>,
-    link: Arc<Link>,
-    purpose: Purpose,
-}
-
-/// What a request that waits is for.
-enum Purpose {
-    /// It opens a session.
-    Opens(Opening),
-    /// It belongs to one.
-    Session,
-    /// It describes itself. `is_whole`: with all that it must say.
-    Modern { guard: Guard, is_whole: bool },
-}
-
-impl Waiting {
-    /// Waits for the beginning of the answer.
-    pub(crate) async fn reply(self) -> Reply {
-        let Self { id, first, link, purpose } = self;
-        let Ok(first) = first.await else { return Refusal::Ended.reply(Some(id.raw())) };
-        match purpose {
-            Purpose::Session => answer(&link, first, None, |_| StatusCode::OK),
-            Purpose::Modern { guard, is_whole } => {
-                answer(&link, first, Some(guard), |frame| status(frame, is_whole))
-            }
-            Purpose::Opens(opening) => {
-                let is_open = match &first {
-                    First::Answer(frame) => error_code(frame).is_none(),
-                    First::Events(_) => true,
-                    First::Nothing => false,
-                };
-                let mut reply = answer(&link, first, None, |_| StatusCode::OK);
-                // Without an answer there is no session; its server leaves with `opening`.
-                if is_open && let Ok(value) = HeaderValue::try_from(opening.keep()) {
-                    reply.also = Some((HeaderName::from_static(SESSION_ID), value));
-                }
-                reply
-            }
-        }
-    }
-}
-
-/// What becomes of the beginning of an answer.
-fn answer(
-    link: &Arc<Link>,
-    first: First,
-    guard: Option<Guard>,
-    status: impl FnOnce(&Pieces) -> StatusCode,
-) -> Reply {
-    match first {
-        First::Answer(frame) => reply::json(status(&frame), Body::charged(frame, &link.budget)),
-        First::Events(events) => reply::stream(Body::events(events, guard)),
-        First::Nothing => reply::empty(StatusCode::ACCEPTED),
-    }
-}
-
-/// The status of a modern answer.
-fn status(frame: &Pieces, is_whole: bool) -> StatusCode {
-    match error_code(frame) {
-        Some(-32601) => StatusCode::NOT_FOUND,
-        Some(-32022..=-32020 | -32700 | -32600) => StatusCode::BAD_REQUEST,
-        // A request that lacks what it must say about itself. Other parameters are the method's own business.
-        Some(-32602) if !is_whole => StatusCode::BAD_REQUEST,
-        Some(_) | None => StatusCode::OK,
-    }
-}
-
-/// The code of an answer that is an error.
-fn error_code(frame: &Pieces) -> Option<i64> {
-    if frame.len() > LARGEST_ERROR {
-        return None;
-    }
-    let frame = frame.whole();
-    memchr::memmem::find(&frame, b"\"error\"")?;
-    ServerFrame::read(&frame, |_| Looks::default()).ok()?.error_code()
-}
-
-/// A session that is being opened. It ends with this, unless it is kept.
-struct Opening {
-    front: Arc<Front>,
-    session: Option<String>,
-}
-
-impl Opening {
-    fn keep(mut self) -> String {
-        self.session.take().unwrap_or_default()
-    }
-}
-
-impl Drop for Opening {
-    fn drop(&mut self) {
-        if let Some(session) = &self.session {
-            self.front.end_session(session);
-        }
-    }
-}
-
-/// A modern request that is open. Its client has left when this goes first, and that cancels it.
-#[derive(Debug)]
-pub(crate) struct Guard {
-    link: Arc<Link>,
-    number: u64,
-}
-
-impl Drop for Guard {
-    fn drop(&mut self) {
-        self.link.abandoned(self.number);
-    }
-}
-
 /// Whether the headers say that the request describes itself. That never decides: it only says what is missing.
 fn names_modern_version(head: &Head<'_>) -> bool {
     let version = head.all(PROTOCOL_VERSION).next().and_then(text);
@@ -405,23 +306,5 @@ mod tests {
             let headers: Vec<_> = accept.iter().map(header).collect();
             assert_eq!(takes_events(&Head::new("POST", "/mcp", &headers)), expected, "{accept:?}");
         }
-    }
-
-    #[test]
-    fn errors_of_the_modern_era_have_their_statuses() {
-        for (code, is_whole, expected) in [
-            (-32601, true, 404),
-            (-32020, true, 400),
-            (-32021, true, 400),
-            (-32022, true, 400),
-            (-32602, true, 200),
-            (-32602, false, 400),
-            (-32603, true, 200),
-        ] {
-            let frame = reply::error("1", code, "no").into();
-            assert_eq!(status(&frame, is_whole), expected, "{code}");
-        }
-        let result = reply::result("1", "{\"error\":{\"code\":-32601}}").into();
-        assert_eq!(status(&result, true), 200);
     }
 }

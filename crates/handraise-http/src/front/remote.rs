@@ -5,12 +5,7 @@ use std::{sync::Arc, time::Duration};
 use handraise_mcp::envelope::Envelope;
 use tokio::time::sleep;
 
-use super::{
-    Front,
-    budget::Budget,
-    link::{Desk, Link},
-    stdin::Stdin,
-};
+use super::{Front, budget::Budget, desk::Desk, link::Link, pieces::Came, stdin::Stdin};
 use crate::upstream::{self, Arrivals, Server};
 
 /// How often a reader looks whether there is room again.
@@ -41,7 +36,7 @@ async fn read(link: Arc<Link>, mut arrivals: Arrivals, lost: impl Future<Output 
             biased;
             arrival = arrivals.recv() => {
                 let Some(arrival) = arrival else { return };
-                if !link.upstream_line(&arrival.frame) {
+                if !link.upstream_line(Came::own(&arrival.frame)) {
                     tracing::debug!("an MCP server sent an event that is no frame; it is left out");
                 }
             }

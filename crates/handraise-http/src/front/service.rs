@@ -12,10 +12,12 @@ use hyper::body::Incoming;
 use super::{
     Front,
     body::{self, Body, NotTaken},
+    desk::Desk,
     door::Place,
     head::{Head, listed},
-    link::{Desk, Link},
+    link::Link,
     metrics::{self, Count},
+    pieces::Came,
     post::{self, Admitted, Served},
     replay::EventId,
     reply::{self, Refusal, Reply},
@@ -68,7 +70,7 @@ async fn post(
 ) -> Result<Reply, Refusal> {
     let admitted = Admitted::new(front, head, principal)?;
     match body::collect(body, front.max_frame, &admitted.budget(front)).await {
-        Ok((body, charge)) => match post::serve(front, head, &admitted, body, charge) {
+        Ok((body, charge)) => match post::serve(front, head, &admitted, Came::own(&body), charge, None) {
             Served::Now(reply) => Ok(reply),
             Served::Later(waiting) => Ok(waiting.reply().await),
         },

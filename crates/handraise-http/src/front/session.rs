@@ -13,20 +13,19 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use bytes::Bytes;
 use handraise_mcp::{
     envelope::Caller,
     frame::{ById, ClientFrame, Id, Looks, RequestId, ServerFrame},
 };
-use tokio::sync::oneshot;
 
 use super::{
     budget::Budget,
+    desk::Unshown,
     events::{self, Events, comment, prime},
-    link::{Unshown, as_it_is},
-    outlet::{First, Outlet, QUIET},
+    handover::{AtOnce, Taker},
+    outlet::{Outlet, QUIET},
     params::Params,
-    pieces::Pieces,
+    pieces::{Came, Pieces},
     replay::{EventId, Replay},
 };
 
@@ -111,12 +110,13 @@ impl Desk {
         frame: &ClientFrame<'_>,
         takes_events: bool,
         params: Params,
-    ) -> Result<oneshot::Receiver<First>, IdInUse> {
+        at_once: Option<AtOnce>,
+    ) -> Result<Taker, IdInUse> {
         if self.is_open(id) {
             return Err(IdInUse);
         }
         self.streams += 1;
-        let (outlet, first) = Outlet::new(takes_events);
+        let (outlet, first) = Outlet::new(takes_events, at_once);
         let token = frame.progress_token().map(|(token, _)| token);
         if let Some(token) = token {
             self.by_token.insert(token, self.streams);
@@ -159,7 +159,7 @@ impl Desk {
         };
         let Ok(read) = ServerFrame::read(&frame, |_| Looks::default()) else { return Ok(()) };
         if read.response_id().is_some() {
-            self.answer(stream, frame.into());
+            self.answer(stream, Came::own(&frame.into()));
             return Ok(());
         }
         let question = read.request_id().map(Id::to_owned);
@@ -171,12 +171,12 @@ impl Desk {
     }
 
     /// Takes a frame of the server's. Somebody always takes it: the GET stream that is or that comes.
-    pub(super) fn forward(&mut self, frame: &ServerFrame<'_>, bytes: &Bytes) -> Option<Vec<u8>> {
+    pub(super) fn forward(&mut self, frame: &ServerFrame<'_>, came: Came<'_>) -> Option<Vec<u8>> {
         if let Some(id) = frame.response_id() {
             // A late answer, to a call that was cancelled, has no stream any more.
             if let Some(stream) = self.by_id.get(id).copied() {
                 self.learn(stream, frame);
-                self.answer(stream, as_it_is(bytes));
+                self.answer(stream, came);
             }
             return None;
         }
@@ -186,7 +186,7 @@ impl Desk {
         {
             self.asked.insert(id, stream);
         }
-        self.event(stream, &as_it_is(bytes));
+        self.event(stream, &came.to_bytes().into());
         None
     }
 
@@ -239,15 +239,15 @@ impl Desk {
     }
 
     /// Says the last thing on a call's stream.
-    fn answer(&mut self, stream: u64, frame: Pieces) {
+    fn answer(&mut self, stream: u64, came: Came<'_>) {
         if self.calls.get(&stream).is_some_and(|call| !call.outlet.is_waiting()) {
-            self.event(stream, &frame);
+            self.event(stream, &came.to_bytes().into());
             if let Some(call) = self.remove(stream) {
                 call.outlet.end(&self.budget);
             }
         } else if let Some(Call { outlet: Outlet::Waiting { first, .. }, .. }) = self.remove(stream) {
             // A client that has left knows nothing to come back to.
-            let _ = first.send(First::Answer(frame));
+            first.answer([came.bytes(), b"", b""], || came.to_bytes().into());
         }
     }
 

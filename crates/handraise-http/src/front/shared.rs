@@ -13,14 +13,14 @@ use handraise_mcp::{
     http::headers::{self, HeaderMismatch, SeenTools},
 };
 use handraise_transport::escape;
-use tokio::sync::oneshot;
 
 use super::{
     budget::Budget,
     events::event,
-    outlet::{First, Outlet, plain_opening},
+    handover::{AtOnce, First, Taker},
+    outlet::{Outlet, plain_opening},
     params::Params,
-    pieces::Pieces,
+    pieces::{Came, Pieces},
     reply,
 };
 
@@ -54,14 +54,18 @@ struct Exchange {
 }
 
 impl Exchange {
-    /// What tags a subscription for its client: its own id, as text where the server has made a text of ours.
     fn tag(&self, given: Id<'_>) -> Cow<'_, str> {
-        let own = self.id.raw();
-        if given.text().is_some() && !own.starts_with('"') {
-            return Cow::Owned(format!("\"{own}\""));
-        }
-        Cow::Borrowed(own)
+        tag(&self.id, given)
     }
+}
+
+/// What tags a subscription for its client: its own id, as text where the server has made a text of ours.
+fn tag<'i>(own: &'i RequestId, given: Id<'_>) -> Cow<'i, str> {
+    let own = own.raw();
+    if given.text().is_some() && !own.starts_with('"') {
+        return Cow::Owned(format!("\"{own}\""));
+    }
+    Cow::Borrowed(own)
 }
 
 /// The principal has as many subscriptions as it may have.
@@ -97,13 +101,14 @@ impl Desk {
         takes_events: bool,
         caller: &Arc<Caller>,
         params: Params,
-    ) -> Result<oneshot::Receiver<First>, TooManySubscriptions> {
+        at_once: Option<AtOnce>,
+    ) -> Result<Taker, TooManySubscriptions> {
         let is_subscription = frame.method() == Some("subscriptions/listen");
         if is_subscription && self.subscriptions >= self.most_subscriptions {
             return Err(TooManySubscriptions);
         }
         self.subscriptions += usize::from(is_subscription);
-        let (outlet, first) = Outlet::new(takes_events);
+        let (outlet, first) = Outlet::new(takes_events, at_once);
         let exchange = Exchange {
             id: frame.id().map(Id::to_owned).ok_or(TooManySubscriptions)?,
             token: frame.progress_token().map(|(token, _)| token.to_owned()),
@@ -149,11 +154,11 @@ impl Desk {
         let Some(number) = for_call.and_then(|id| number(id.borrow())) else { return };
         let frame = Bytes::from(frame);
         let Ok(read) = ServerFrame::read(&frame, |_| Looks::default()) else { return };
-        self.send_home(number, &read, &frame);
+        self.send_home(number, &read, Came::own(&frame));
     }
 
     /// Takes a frame of the server's. In this era a server asks nobody: what it asks nevertheless it is answered here.
-    pub(super) fn forward(&mut self, frame: &ServerFrame<'_>, bytes: &Bytes) -> Option<Vec<u8>> {
+    pub(super) fn forward(&mut self, frame: &ServerFrame<'_>, came: Came<'_>) -> Option<Vec<u8>> {
         if let Some(id) = frame.request_id() {
             return Some(if frame.method() == Some("ping") {
                 reply::result(id.raw(), "{}")
@@ -179,13 +184,13 @@ impl Desk {
             exchanges.find(|(_, exchange)| exchange.is_logged).map(|(number, _)| *number)
         };
         if let Some(number) = belongs_to.or_else(logged) {
-            self.send_home(number, frame, bytes);
+            self.send_home(number, frame, came);
         }
         None
     }
 
     /// Sends a frame to the client of a request, under the client's own names.
-    fn send_home(&mut self, number: u64, frame: &ServerFrame<'_>, bytes: &Bytes) {
+    fn send_home(&mut self, number: u64, frame: &ServerFrame<'_>, came: Came<'_>) {
         let Some(exchange) = self.exchanges.get_mut(&number) else { return };
         if let Some(at) = frame.response_id_at() {
             let Some(exchange) = self.remove(number) else { return };
@@ -197,17 +202,25 @@ impl Desk {
                 }
             }
             let tag = exchange.is_subscription.then(|| frame.subscription()).flatten();
-            let tag = tag.map(|(tag, at)| (at, exchange.tag(tag)));
-            let mut edits = vec![(at, exchange.id.raw())];
-            edits.extend(tag.as_ref().map(|(at, tag)| (at.clone(), &**tag)));
-            let frame = named(bytes, edits);
-            match exchange.outlet {
+            let Exchange { id, outlet, .. } = exchange;
+            let tag = tag.map(|(given, at)| (at, self::tag(&id, given)));
+            let id = id.raw();
+            let named = || {
+                let mut edits = vec![(at.clone(), id)];
+                edits.extend(tag.as_ref().map(|(at, tag)| (at.clone(), &**tag)));
+                named(&came.to_bytes(), edits)
+            };
+            match outlet {
+                Outlet::Waiting { first, .. } if tag.is_none() => {
+                    let bytes = came.bytes();
+                    first.answer([&bytes[..at.start], id.as_bytes(), &bytes[at.end..]], named);
+                }
                 Outlet::Waiting { first, .. } => {
                     // Nobody may be there any more.
-                    let _ = first.send(First::Answer(frame));
+                    first.give(First::Answer(named()));
                 }
                 mut outlet => {
-                    outlet.event(&event("", &frame), &self.budget);
+                    outlet.event(&event("", &named()), &self.budget);
                     outlet.end(&self.budget);
                 }
             }
@@ -220,7 +233,7 @@ impl Desk {
             (None, _) => frame.subscription().map(|(tag, at)| (at, exchange.tag(tag))),
         };
         let edits = edit.iter().map(|(at, text)| (at.clone(), &**text)).collect();
-        let event = event("", &named(bytes, edits));
+        let event = event("", &named(&came.to_bytes(), edits));
         exchange.outlet.event(&event, &self.budget);
     }
 

@@ -10,7 +10,7 @@ mod response;
 mod wire;
 
 use std::{
-    future::{Future, poll_fn},
+    future::{Future as _, poll_fn},
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
@@ -19,6 +19,7 @@ use std::{
 use bytes::Bytes;
 use http::header;
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_util::sync::WaitForCancellationFuture;
 
 use self::{
     request::Plain,
@@ -28,15 +29,21 @@ use super::{
     Front,
     body::Patience,
     budget::Charge,
-    door::Place,
+    door::{Busy, Place},
     head::Head,
     metrics::Count,
+    pieces::Came,
     post::{self, Admitted, Served},
+    quick::Quick,
     reply::Refusal,
     service::{self, Purpose},
+    waiting::{Due, Waiting},
 };
 
-pub(crate) use self::{response::Date, wire::Spare};
+pub(crate) use self::{
+    response::{Beginning, Date, write_head},
+    wire::ROOM,
+};
 
 /// A connection that goes on with a request which is not plain, and what was read of it.
 pub(crate) struct Rest<S> {
@@ -44,30 +51,35 @@ pub(crate) struct Rest<S> {
     pub(crate) read: Bytes,
 }
 
-/// Serves plain requests; `None`: the connection is over. `leaving` completes when a connection at rest has to go.
+/// Serves plain requests; `None`: the connection is over. `leaving` completes when a connection at rest has to go. `quick`
+/// is the way around this task, where there is one.
 pub(crate) async fn serve<S>(
     front: &Arc<Front>,
     stream: S,
     place: &Arc<Place>,
     is_local: bool,
-    mut leaving: Pin<&mut impl Future<Output = ()>>,
+    quick: Option<Arc<Quick>>,
+    mut leaving: Pin<&mut WaitForCancellationFuture<'_>>,
 ) -> Option<Rest<S>>
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
     let mut wire = Wire::new(stream, &front.spare);
-    let reception = Reception { front, place, is_local };
+    let reception = Reception { front, place, is_local, quick: quick.as_ref() };
     loop {
-        if wire.read().is_empty() {
-            tokio::select! {
-                // In this order: the other is looked at only while nothing is to be done.
-                biased;
-                filled = wire.fill() => filled.ok()?,
-                () = leaving.as_mut() => return None,
+        let begun = match reception.look_at_rest(&mut wire) {
+            Some(begun) => begun,
+            None => {
+                poll_fn(|context| match wire.poll_look(context, |read| reception.look(Came::lent(read))) {
+                    Poll::Ready(begun) => Poll::Ready(begun.ok()),
+                    // Looked at only while nothing is to be done.
+                    Poll::Pending => leaving.as_mut().poll(context).map(|()| None),
+                })
+                .await?
             }
-        }
-        let busy = place.work();
-        let served = match reception.begin(&mut wire) {
+        };
+        let Looked { begun, busy } = begun;
+        let served = match begun {
             Begun::Served(served) => served,
             Begun::Incomplete(arriving) => reception.collect(&mut wire, arriving).await.ok()?,
             Begun::Other => {
@@ -75,17 +87,25 @@ where
                 return Some(wire.into_rest());
             }
         };
-        let reply = match served {
-            Served::Now(reply) => reply,
-            Served::Later(waiting) => tokio::select! {
-                biased;
-                reply = waiting.reply() => reply,
-                () = wire.gone() => return None,
-            },
+        let (due, busy) = match served {
+            Served::Now(reply) => (Due::Reply(reply), Some(busy)),
+            Served::Later(waiting) => reception.wait(&mut wire, waiting, busy, leaving.as_mut()).await?,
+        };
+        let reply = match due {
+            Due::Nothing => continue,
+            Due::Rest(rest) => {
+                tokio::select! {
+                    biased;
+                    sent = wire.send_rest(rest) => sent.ok()?,
+                    () = place.away.cancelled() => return None,
+                }
+                continue;
+            }
+            Due::Reply(reply) => reply,
         };
         let is_last = reply.also.as_ref().is_some_and(|(name, _)| name == header::CONNECTION);
         // A connection is at work while a stream goes on. An answer with an end is the client's to take: it has its time.
-        let _busy = reply.body.length().is_none().then_some(busy);
+        let _busy = busy.filter(|_| reply.body.length().is_none());
         let date = front.date.text();
         tokio::select! {
             biased;
@@ -105,6 +125,13 @@ struct Reception<'a> {
     front: &'a Arc<Front>,
     place: &'a Arc<Place>,
     is_local: bool,
+    quick: Option<&'a Arc<Quick>>,
+}
+
+/// A request of which something was read, on a connection that is at work for it.
+struct Looked {
+    begun: Begun,
+    busy: Busy,
 }
 
 /// How far a request has come with what was read at once.
@@ -125,34 +152,71 @@ struct Arriving {
 }
 
 impl Reception<'_> {
-    /// Decides about a request of which something was read.
-    fn begin<S>(self, wire: &mut Wire<'_, S>) -> Begun {
+    /// Decides about the request that comes next, if something of it was read behind the last one.
+    fn look_at_rest<S>(self, wire: &mut Wire<'_, S>) -> Option<Looked> {
+        if wire.read().is_empty() {
+            return None;
+        }
         let read = wire.take();
-        let (begun, taken) = self.look(&read);
+        let (looked, taken) = self.look(Came::own(&read));
         wire.give_back(read, taken);
-        begun
+        Some(looked)
     }
 
     /// What becomes of the request at the beginning of `read`, and how much of that is done with.
-    fn look(self, read: &Bytes) -> (Begun, usize) {
+    fn look(self, read: Came<'_>) -> (Looked, usize) {
+        let busy = self.place.work();
+        let (begun, taken) = self.begin(read);
+        (Looked { begun, busy }, taken)
+    }
+
+    fn begin(self, read: Came<'_>) -> (Begun, usize) {
         let mut place = request::place();
-        let plain = request::read(read, &mut place).filter(|(_, plain)| plain.length <= self.front.max_frame);
+        let plain = request::read(read.bytes(), &mut place);
+        let plain = plain.filter(|(_, plain)| plain.length <= self.front.max_frame);
         let Some((head, plain)) = plain else { return (Begun::Other, 0) };
-        let is_whole = read.len() >= plain.end();
+        let is_whole = read.bytes().len() >= plain.end();
         let admitted = self.admit(&head, plain.length);
         if is_whole || admitted.is_ok() {
             self.front.metrics.count(Count::Requests);
         }
         match admitted {
             Ok((admitted, charge)) if is_whole => {
-                let body = read.slice(plain.head..plain.end());
-                let served = post::serve(self.front, &head, &admitted, body, charge);
+                let body = read.part(plain.head..plain.end());
+                let served = post::serve(self.front, &head, &admitted, body, charge, self.quick);
                 (Begun::Served(served), plain.end())
             }
             Ok((admitted, charge)) => (Begun::Incomplete(Arriving { plain, admitted, charge }), 0),
             Err(refusal) if is_whole => (Begun::Served(self.refuse(refusal)), plain.end()),
             Err(_) => (Begun::Other, 0),
         }
+    }
+
+    /// Waits for the beginning of an answer; `None`: the client has left, or the connection has to.
+    async fn wait<S>(
+        self,
+        wire: &mut Wire<'_, S>,
+        mut waiting: Waiting,
+        busy: Busy,
+        mut leaving: Pin<&mut WaitForCancellationFuture<'_>>,
+    ) -> Option<(Due, Option<Busy>)>
+    where
+        S: AsyncRead + AsyncWrite + Unpin,
+    {
+        waiting.keep(busy);
+        let first = poll_fn(|context| {
+            if let Poll::Ready(first) = waiting.poll(context) {
+                return Poll::Ready(Some(first));
+            }
+            if wire.poll_gone(context).is_ready() {
+                return Poll::Ready(None);
+            }
+            // An answer that goes out by itself wakes nobody: from then on the connection is at rest, and may have to leave.
+            let _ = leaving.as_mut().poll(context);
+            Poll::Pending
+        });
+        let first = first.await?;
+        Some(waiting.due(first))
     }
 
     fn admit(self, head: &Head<'_>, length: usize) -> Result<(Admitted, Charge), Refusal> {
@@ -192,9 +256,9 @@ impl Reception<'_> {
         let read = wire.take();
         let served = {
             let mut place = request::place();
-            let body = read.slice(plain.head..plain.end());
+            let body = Came::own(&read).part(plain.head..plain.end());
             let head = request::read(&read, &mut place).map(|(head, _)| head);
-            head.map(|head| post::serve(self.front, &head, &admitted, body, charge))
+            head.map(|head| post::serve(self.front, &head, &admitted, body, charge, self.quick))
         };
         wire.give_back(read, plain.end());
         // It was read before.

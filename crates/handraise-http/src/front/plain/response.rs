@@ -7,6 +7,8 @@ use std::{
 
 use jiff::{Timestamp, fmt::rfc2822::DateTimePrinter};
 
+use http::{HeaderName, HeaderValue, StatusCode};
+
 use super::super::reply::Reply;
 
 /// The time for `Date`, as text. It is made anew every second, and not for every answer.
@@ -22,7 +24,7 @@ impl Date {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = text(now);
     }
 
-    pub(super) fn text(&self) -> Arc<str> {
+    pub(crate) fn text(&self) -> Arc<str> {
         Arc::clone(&self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -32,9 +34,24 @@ fn text(now: Timestamp) -> Arc<str> {
     DateTimePrinter::new().timestamp_to_rfc9110_string(&now).unwrap_or_default().into()
 }
 
-/// Writes the head of an answer. One whose length is not known comes in chunks.
+/// What an answer begins with.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Beginning<'a> {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: &'static [(&'static str, &'static str)],
+    pub(crate) also: Option<&'a (HeaderName, HeaderValue)>,
+}
+
+/// Writes the head of an answer.
 pub(super) fn head(reply: &Reply, date: &str, out: &mut Vec<u8>) {
-    let status = reply.status;
+    let Reply { status, kind, also, body } = reply;
+    let begin = Beginning { status: *status, headers: kind.headers(), also: also.as_ref() };
+    write_head(&begin, date, body.length(), out);
+}
+
+/// Writes the head of an answer. One whose length is not known comes in chunks.
+pub(crate) fn write_head(begin: &Beginning<'_>, date: &str, length: Option<u64>, out: &mut Vec<u8>) {
+    let status = begin.status;
     out.extend_from_slice(b"HTTP/1.1 ");
     out.extend_from_slice(status.as_str().as_bytes());
     out.push(b' ');
@@ -45,17 +62,17 @@ pub(super) fn head(reply: &Reply, date: &str, out: &mut Vec<u8>) {
             out.extend_from_slice(part);
         }
     };
-    for (name, value) in reply.kind.headers() {
+    for (name, value) in begin.headers {
         header(name, value.as_bytes());
     }
-    if let Some((name, value)) = &reply.also {
+    if let Some((name, value)) = begin.also {
         header(name.as_str(), value.as_bytes());
     }
     if !date.is_empty() {
         header("date", date.as_bytes());
     }
     // Writing into memory cannot fail.
-    let _ = match reply.body.length() {
+    let _ = match length {
         Some(length) => write!(out, "content-length: {length}\r\n\r\n"),
         None => write!(out, "transfer-encoding: chunked\r\n\r\n"),
     };

@@ -3,7 +3,6 @@
 use std::{
     future::{Future as _, poll_fn},
     pin::pin,
-    sync::{Mutex, PoisonError},
     task::{Context, Poll, ready},
 };
 
@@ -11,50 +10,31 @@ use bytes::{Buf, Bytes, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 
 use super::{
-    super::{body::Body, reply::Reply},
+    super::{body::Body, reply::Reply, spare::Spare},
     Rest, response,
 };
 
-/// How much is read at once.
-const ROOM: usize = 16 * 1024;
-/// The least room that is made for a read.
-const LEAST: usize = 4 * 1024;
+/// How much is read at once, in bytes.
+pub(crate) const ROOM: usize = 32 * 1024;
 /// What is copied behind its head rather than sent beside it, in bytes.
 const COPIED: usize = 2 * 1024;
 /// How much is gathered before it is sent, in bytes.
 const MOST_OUT: usize = 64 * 1024;
-/// The largest buffer that is used again, in bytes.
-const MOST_KEPT: usize = 2 * ROOM;
-/// How many buffers are kept for connections to come.
-const MOST_SPARE: usize = 32;
+/// How much is read of what a client sends before its answer is there, in bytes: behind more than that it is not seen
+/// that it has left.
+const MOST_AHEAD: usize = 16 * 1024;
+/// What is left of a buffer that is larger is copied, in bytes, so that it does not hold all of it.
+const MOST_KEPT: usize = 32 * 1024;
 
 /// The other side has closed the connection, or it is broken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Gone;
 
-/// Buffers that nobody uses: a connection at rest has none.
-#[derive(Debug, Default)]
-pub(crate) struct Spare(Mutex<Vec<BytesMut>>);
-
-impl Spare {
-    fn lend(&self) -> BytesMut {
-        let spare = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        spare.unwrap_or_else(|| BytesMut::with_capacity(ROOM))
-    }
-
-    /// Takes a buffer back. One that is still being sent from, or has grown, is let go.
-    fn take_back(&self, mut buffer: BytesMut) {
-        let mut spare = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if spare.len() < MOST_SPARE && buffer.try_reclaim(ROOM) && buffer.capacity() < MOST_KEPT {
-            spare.push(buffer);
-        }
-    }
-}
-
-/// A connection.
+/// A connection. What it is read into is lent for the reading: one at rest holds no buffer.
 pub(super) struct Wire<'a, S> {
     stream: S,
     spare: &'a Spare,
+    /// What has been read and not taken.
     read: BytesMut,
     /// What goes out next.
     out: Vec<u8>,
@@ -77,6 +57,10 @@ impl<'a, S> Wire<'a, S> {
 
     /// Takes back what was taken, but for its first `done` bytes.
     pub(super) fn give_back(&mut self, read: Bytes, done: usize) {
+        if done == read.len() {
+            self.read = BytesMut::new();
+            return;
+        }
         if done == 0 {
             // Nobody else holds the rest of the buffer then, and nothing is copied.
             drop(std::mem::take(&mut self.read));
@@ -96,20 +80,27 @@ impl<'a, S> Wire<'a, S> {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Wire<'_, S> {
-    /// Reads once.
-    pub(super) async fn fill(&mut self) -> Result<(), Gone> {
-        poll_fn(|context| self.poll_fill(context)).await
+    /// Reads once while nothing is left from before, and lets `look` take what it wants of that: it returns how much.
+    pub(super) fn poll_look<T>(
+        &mut self,
+        context: &mut Context<'_>,
+        look: impl FnOnce(&[u8]) -> (T, usize),
+    ) -> Poll<Result<T, Gone>> {
+        let mut lent = self.spare.lend();
+        let read = pin!(self.stream.read_buf(&mut *lent)).poll(context);
+        match ready!(read) {
+            Ok(1..) => {
+                let (seen, taken) = look(&lent);
+                self.read.extend_from_slice(&lent[taken..]);
+                Poll::Ready(Ok(seen))
+            }
+            Ok(0) | Err(_) => Poll::Ready(Err(Gone)),
+        }
     }
 
-    fn poll_fill(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Gone>> {
-        if self.read.is_empty() && !self.read.try_reclaim(ROOM) {
-            self.read = self.spare.lend();
-        }
-        let read = self.poll_fill_to(self.read.len() + LEAST, context);
-        if self.read.is_empty() {
-            self.spare.take_back(std::mem::take(&mut self.read));
-        }
-        read
+    /// Reads once, behind what is there.
+    fn poll_more(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Gone>> {
+        self.poll_look(context, |_| ((), 0))
     }
 
     /// Reads once, with room for a request that ends at `end`.
@@ -121,18 +112,28 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<'_, S> {
         }
     }
 
-    /// Completes when the other side has closed the connection. What it sends meanwhile is kept; it is not looked behind.
+    /// Completes when the other side has closed the connection. What it sends meanwhile is kept; behind so much of it that
+    /// it must not be more, nothing is seen.
     pub(super) async fn gone(&mut self) {
         poll_fn(|context| self.poll_gone(context)).await;
     }
 
-    fn poll_gone(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        while self.read.is_empty() {
-            if ready!(self.poll_fill(context)).is_err() {
+    /// See [`gone`](Self::gone).
+    pub(super) fn poll_gone(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        while self.read.len() < MOST_AHEAD {
+            if ready!(self.poll_more(context)).is_err() {
                 return Poll::Ready(());
             }
         }
         Poll::Pending
+    }
+
+    /// Sends what is left of an answer.
+    pub(super) async fn send_rest(&mut self, mut rest: Body) -> Result<(), Gone> {
+        while let Some(mut piece) = self.next(&mut rest).await? {
+            self.stream.write_all_buf(&mut piece).await.map_err(|_| Gone)?;
+        }
+        self.flush().await
     }
 
     /// Sends an answer, whole or in chunks.
@@ -213,7 +214,7 @@ mod tests {
 
     async fn sent(reply: Reply) -> String {
         let (near, mut far) = duplex(100);
-        let spare = Spare::default();
+        let spare = Spare::new(ROOM);
         let sending = async {
             Wire::new(near, &spare).send(reply, "now").await.unwrap();
         };
@@ -240,7 +241,7 @@ mod tests {
     #[tokio::test]
     async fn a_stream_comes_in_chunks_as_they_come() {
         let (near, mut far) = duplex(100_000);
-        let spare = Spare::default();
+        let spare = Spare::new(ROOM);
         let events = Events::new(&Budget::new(1 << 20));
         let body = Body::events(events.clone(), None);
         let sending = async {
@@ -275,33 +276,36 @@ mod tests {
         let (near, mut far) = duplex(100_000);
         far.write_all(b"{1}{2}").await.unwrap();
         let mut wire = Wire::new(near, spare);
-        wire.fill().await.unwrap();
+        poll_fn(|context| wire.poll_more(context)).await.unwrap();
         (wire, far)
     }
 
     #[tokio::test]
     async fn what_is_given_back_is_read_again_and_a_connection_at_rest_holds_no_buffer() {
-        let spare = Spare::default();
+        let spare = Spare::new(ROOM);
         let (mut wire, mut far) = wire(&spare).await;
         for (done, left) in [(0, &b"{1}{2}"[..]), (3, b"{2}"), (3, b"")] {
             let read = wire.take();
             wire.give_back(read, done);
             assert_eq!(wire.read(), left);
         }
-        assert!(poll(wire.fill()).is_pending());
-        assert_eq!((wire.read.capacity(), spare.0.lock().unwrap().len()), (0, 1));
+        let mut more = pin!(poll_fn(|context| wire.poll_look(context, |read| (read.to_vec(), read.len()))));
+        assert!(poll(more.as_mut()).is_pending());
         far.write_all(b"{3}").await.unwrap();
-        wire.fill().await.unwrap();
-        assert_eq!((wire.read(), spare.0.lock().unwrap().len()), (&b"{3}"[..], 0));
+        assert_eq!(more.await.unwrap(), b"{3}");
+        assert_eq!((wire.read(), wire.read.capacity(), spare.count()), (&b""[..], 0, 1));
+        far.write_all(b"{4}{5}").await.unwrap();
+        poll_fn(|context| wire.poll_look(context, |_| ((), 3))).await.unwrap();
+        assert_eq!(wire.read(), b"{5}");
         let held = wire.take();
-        far.write_all(b"{4}").await.unwrap();
-        wire.fill().await.unwrap();
-        assert_eq!((&held[..], wire.read()), (&b"{3}"[..], &b"{4}"[..]));
+        far.write_all(b"{6}").await.unwrap();
+        poll_fn(|context| wire.poll_more(context)).await.unwrap();
+        assert_eq!((&held[..], wire.read()), (&b"{5}"[..], &b"{6}"[..]));
     }
 
     #[tokio::test]
     async fn s37_what_is_left_of_a_large_buffer_does_not_hold_it() {
-        let spare = Spare::default();
+        let spare = Spare::new(ROOM);
         let (near, mut far) = duplex(1_000_000);
         far.write_all("x".repeat(500_003).as_bytes()).await.unwrap();
         let mut large = Wire::new(near, &spare);
@@ -311,7 +315,7 @@ mod tests {
         let read = large.take();
         large.give_back(read, 500_000);
         assert_eq!(large.read(), b"xxx");
-        assert!(large.read.capacity() < ROOM, "{}", large.read.capacity());
+        assert!(large.read.capacity() < 16 * 1024, "{}", large.read.capacity());
         let (given_away, _far) = wire(&spare).await;
         let rest = given_away.into_rest().read;
         assert_eq!(rest, "{1}{2}");
@@ -320,8 +324,8 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_client_has_left_when_its_side_is_closed_and_not_when_it_says_more() {
-        let spare = Spare::default();
+    async fn a_client_has_left_when_its_side_is_closed_whatever_it_said_before() {
+        let spare = Spare::new(ROOM);
         let (mut wire, mut far) = wire(&spare).await;
         let read = wire.take();
         wire.give_back(read, 6);
@@ -329,9 +333,17 @@ mod tests {
         far.write_all(b"more").await.unwrap();
         assert!(poll(wire.gone()).is_pending());
         assert_eq!(wire.read(), b"more");
-        let read = wire.take();
-        wire.give_back(read, 4);
         drop(far);
         assert!(poll(wire.gone()).is_ready());
+    }
+
+    #[tokio::test]
+    async fn s37_who_sends_without_end_before_its_answer_is_read_no_further() {
+        let spare = Spare::new(ROOM);
+        let (near, mut far) = duplex(1_000_000);
+        far.write_all(&vec![b'x'; 900_000]).await.unwrap();
+        let mut wire = Wire::new(near, &spare);
+        assert!(poll(wire.gone()).is_pending());
+        assert!((MOST_AHEAD..MOST_AHEAD + ROOM + 1).contains(&wire.read().len()), "{}", wire.read().len());
     }
 }

@@ -1,0 +1,92 @@
+//! What a link decides under its lock: the envelope, the streams of its clients, and the way in.
+
+use handraise_core::Moment;
+use handraise_mcp::{
+    Now,
+    envelope::{Envelope, Out, Spend},
+    frame::{ClientFrame, RequestId},
+    record::Record,
+};
+
+use super::{
+    desk::{Desk, Unshown},
+    pieces::Came,
+    stdin::{Next, Stdin},
+};
+use crate::upstream::Beside;
+
+/// What is decided under one lock.
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(super) envelope: Envelope,
+    pub(super) desk: Desk,
+    pub(super) stdin: Stdin,
+    /// The rest for stdin waits for room.
+    pub(super) needs_server: bool,
+    /// Frames were gathered for stdin.
+    pub(super) needs_flush: bool,
+    /// When the envelope wants to hear the time.
+    pub(super) alarm: Option<Moment>,
+}
+
+/// What is left to do once the lock is gone.
+#[derive(Debug, Default)]
+pub(crate) struct After {
+    pub(super) records: Vec<Record>,
+    pub(super) spends: Vec<Spend>,
+}
+
+impl State {
+    pub(super) fn new(envelope: Envelope, desk: Desk, stdin: Stdin) -> Self {
+        Self { envelope, desk, stdin, needs_server: false, needs_flush: false, alarm: None }
+    }
+
+    /// Carries out what the envelope has said.
+    pub(super) fn carry_out(&mut self, out: &mut Vec<Out>, now: Now, after: &mut After) {
+        while !out.is_empty() {
+            let mut unshown = Vec::new();
+            for out in out.drain(..) {
+                match out {
+                    Out::ToClient { for_call, frame } => {
+                        unshown.extend(self.desk.deliver(for_call.as_ref(), frame).err());
+                    }
+                    Out::ToUpstream(frame) => {
+                        let beside = self.beside(&frame);
+                        self.send(Came::lent(&frame), beside);
+                    }
+                    Out::Record(record) => after.records.push(record),
+                    Out::Spend(spend) => after.spends.push(spend),
+                }
+            }
+            // A question that no stream can carry has been answered by that.
+            for Unshown(id) in unshown {
+                let reply = super::reply::error(id.raw(), -32601, "the client has no stream for this call");
+                if let (Desk::Session(desk), Ok(frame)) = (&self.desk, ClientFrame::read(&reply)) {
+                    let caller = desk.caller();
+                    let _ = self.envelope.client_frame(&frame, &caller, now, out);
+                }
+            }
+        }
+    }
+
+    /// What goes along with a frame of the envelope's: what the call came with that it runs.
+    fn beside(&self, frame: &[u8]) -> Beside {
+        if !self.stdin.is_remote() {
+            return Beside::default();
+        }
+        let frame = ClientFrame::read(frame).ok().filter(|frame| frame.method() == Some("tools/call"));
+        let id = frame.as_ref().and_then(ClientFrame::id);
+        let call = id.map(|id| self.envelope.runs_again(id).map_or(id, RequestId::borrow));
+        Beside { charge: None, params: call.and_then(|call| self.desk.params(call)) }
+    }
+
+    pub(super) fn send(&mut self, frame: Came<'_>, beside: Beside) {
+        // Who has others beside it lets them write first, and all goes out together.
+        let others = self.envelope.open_requests() > 1;
+        match self.stdin.send(frame, beside, others) {
+            Next::Nothing => {}
+            Next::Flush => self.needs_flush = true,
+            Next::Serve => self.needs_server = true,
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! The way out of a server: read when something is there, cut into frames, and every frame taken at once.
+//!
+//! Small frames are taken where they were read, and no memory of a link's own is needed for them. What is left of a read
+//! without its end, and everything of large frames, goes into [`Lines`].
+
+use std::{
+    future::poll_fn,
+    io,
+    pin::{Pin, pin},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll, ready},
+    time::Duration,
+};
+
+use handraise_transport::{clock::SystemClock, escape, limited::Limited};
+use tokio::{io::AsyncReadExt as _, net::unix::pipe, time::timeout};
+
+use super::{
+    budget::Charge,
+    child::{PIPE, widened},
+    lines::{Found, Lines, each_line},
+    link::Link,
+    metrics::Count,
+    pieces::Came,
+};
+
+/// How much a pipe holds once a frame has not fitted.
+const LARGE_PIPE: usize = 1024 * 1024;
+/// What a link may hold of a line without an end before it is counted.
+const UNCOUNTED: usize = 1024 * 1024;
+/// How much of a line of noise is logged, in characters.
+const SHOWN: usize = 300;
+
+/// A server's stdout.
+#[derive(Debug)]
+pub(crate) struct Stdout(Mutex<Reading>);
+
+#[derive(Debug)]
+struct Reading {
+    pipe: pipe::Receiver,
+    lines: Lines,
+    noise: Limited,
+    held: Charge,
+    is_large: bool,
+}
+
+impl Stdout {
+    pub(crate) fn new(pipe: pipe::Receiver, link: &Link) -> Self {
+        Self(Mutex::new(Reading {
+            pipe,
+            lines: Lines::new(link.front.max_frame),
+            noise: Limited::new(SystemClock::shared()),
+            held: link.budget.force(0),
+            is_large: false,
+        }))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Reading> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads once, takes what has come, and lets go of memory for large frames when nothing has come for `keep`; `None` at
+    /// the end. What fails cannot be read on: that is the end.
+    pub(crate) async fn read(&self, link: &Arc<Link>, keep: Duration) -> Option<()> {
+        self.rest(keep).await;
+        poll_fn(|context| self.lock().poll_read(link, context)).await
+    }
+
+    /// Waits for more, where memory is kept for large frames: room is made when something is there, since until then the
+    /// last frame is still being sent, out of the same memory.
+    async fn rest(&self, keep: Duration) {
+        if self.lock().lines.is_roomy() {
+            let readable = poll_fn(|context| self.lock().poll_readable(context));
+            if timeout(keep, readable).await.is_err() {
+                self.lock().lines.shrink();
+            }
+        }
+    }
+
+    /// Takes the last line, which may lack its end.
+    pub(crate) fn end(&self, link: &Arc<Link>) {
+        let mut reading = self.lock();
+        if let Some(found) = reading.lines.last() {
+            take(link, &found, &mut reading.noise);
+        }
+    }
+}
+
+impl Reading {
+    fn poll_readable(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        pin!(self.pipe.readable()).poll(context)
+    }
+
+    fn poll_read(&mut self, link: &Arc<Link>, context: &mut Context<'_>) -> Poll<Option<()>> {
+        if self.lines.is_untouched() {
+            let mut lent = link.front.frames.lend();
+            let read = ready!(Pin::new(&mut pin!(self.pipe.read_buf(&mut *lent))).poll(context));
+            let is_read = read.is_ok_and(|count| count > 0);
+            if is_read {
+                self.take_all(link, &lent);
+            }
+            return Poll::Ready(is_read.then_some(()));
+        }
+        let read = ready!(pin!(self.pipe.read_buf(self.lines.room())).poll(context));
+        let Some(count) = read.ok().filter(|count| *count > 0) else { return Poll::Ready(None) };
+        self.lines.has_read(count);
+        while let Some(found) = self.lines.next() {
+            take(link, &found, &mut self.noise);
+        }
+        self.count(link, count);
+        Poll::Ready(Some(()))
+    }
+
+    /// Takes every line of a read, and keeps the beginning of one that has not ended.
+    fn take_all(&mut self, link: &Arc<Link>, read: &[u8]) {
+        let noise = &mut self.noise;
+        let rest = each_line(read, link.front.max_frame, |frame| take_frame(link, Came::lent(frame), noise));
+        if !rest.is_empty() {
+            self.lines.begin(rest);
+            while let Some(found) = self.lines.next() {
+                take(link, &found, &mut self.noise);
+            }
+            self.count(link, rest.len());
+        }
+    }
+
+    /// Counts what is held of a line without an end.
+    fn count(&mut self, link: &Arc<Link>, more: usize) {
+        if !self.is_large && self.lines.held() >= PIPE {
+            self.is_large = true;
+            widened(&self.pipe, LARGE_PIPE);
+        }
+        if self.lines.held() <= UNCOUNTED {
+            self.held = link.budget.force(0);
+        } else if !self.held.grow(more) {
+            self.lines.give_up();
+        }
+    }
+}
+
+fn take(link: &Arc<Link>, found: &Found, noise: &mut Limited) {
+    match found {
+        Found::Frame(frame) => take_frame(link, Came::own(frame), noise),
+        Found::TooLong(ends) => {
+            link.front.metrics.count(Count::LongFrames);
+            link.upstream_too_long(ends);
+        }
+    }
+}
+
+fn take_frame(link: &Arc<Link>, frame: Came<'_>, noise: &mut Limited) {
+    if !link.upstream_line(frame)
+        && let Some(left_out) = noise.admit()
+    {
+        tracing::warn!(
+            left_out,
+            bytes = frame.bytes().len(),
+            "an MCP server wrote a line on stdout that is no frame; it is left out"
+        );
+        tracing::debug!("the line: {}", escape::shortened(&String::from_utf8_lossy(frame.bytes()), SHOWN));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::AsyncWriteExt as _;
+
+    use super::*;
+    use crate::budget::Budget;
+
+    #[tokio::test]
+    async fn memory_for_large_frames_is_let_go_when_none_come() {
+        let (mut server, pipe) = pipe::pipe().unwrap();
+        let stdout = Stdout(Mutex::new(Reading {
+            pipe,
+            lines: Lines::new(1 << 20),
+            noise: Limited::new(SystemClock::shared()),
+            held: Budget::new(1).force(0),
+            is_large: false,
+        }));
+        let large = ["x".repeat(500_000), "\n".to_owned()].concat();
+        let writing = tokio::spawn(async move {
+            server.write_all(large.as_bytes()).await.unwrap();
+            server
+        });
+        while stdout.lock().lines.next().is_none() {
+            let read = |context: &mut Context<'_>| {
+                let Reading { pipe, lines, .. } = &mut *stdout.lock();
+                let count = ready!(pin!(pipe.read_buf(lines.room())).poll(context)).unwrap();
+                lines.has_read(count);
+                Poll::Ready(())
+            };
+            poll_fn(read).await;
+        }
+        assert!(stdout.lock().lines.is_roomy());
+        let at_once = Duration::from_millis(1);
+        stdout.rest(at_once).await;
+        assert!(stdout.lock().lines.is_untouched());
+        // Nothing is kept, so nothing is waited for.
+        drop(writing.await.unwrap());
+        timeout(Duration::from_secs(30), stdout.rest(Duration::from_secs(60))).await.unwrap();
+    }
+}
