@@ -59,7 +59,7 @@ impl Budget {
 
     /// Charges bytes that may be refused; `None`: there is no room for them.
     pub(crate) fn charge(self: &Arc<Self>, bytes: usize) -> Option<Charge> {
-        let mut charge = self.force(0);
+        let mut charge = Charge { budget: Arc::clone(self), bytes: 0 };
         charge.grow(bytes).then_some(charge)
     }
 

@@ -131,6 +131,9 @@ fn refuse(reply: Vec<u8>) -> Reply {
 
 fn is_json(head: &Head<'_>) -> bool {
     let Some(value) = head.only("content-type") else { return false };
+    if value == "application/json" {
+        return true;
+    }
     let essence = value.split(';').next().unwrap_or_default().trim();
     essence.eq_ignore_ascii_case("application/json")
 }
@@ -139,6 +142,10 @@ fn is_json(head: &Head<'_>) -> bool {
 fn takes_events(head: &Head<'_>) -> bool {
     let mut values = head.all("accept").peekable();
     let names = |value: &[u8]| {
+        // As clients are told to spell it.
+        if value == b"application/json, text/event-stream" {
+            return true;
+        }
         text(value).unwrap_or_default().split(',').any(|range| {
             let range = range.split(';').next().unwrap_or_default().trim();
             ["text/event-stream", "text/*", "*/*"].iter().any(|known| range.eq_ignore_ascii_case(known))

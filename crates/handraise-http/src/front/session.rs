@@ -11,11 +11,11 @@
 //!
 //! A client that disconnects has not cancelled. What its stream says is kept, and read with `Last-Event-ID`.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 use handraise_mcp::{
     envelope::Caller,
-    frame::{ById, ClientFrame, Id, Looks, RequestId, ServerFrame},
+    frame::{ById, ClientFrame, Few, Id, Looks, RequestId, ServerFrame},
 };
 
 use super::{
@@ -41,8 +41,8 @@ const FIRST_PRIMED: &str = "\"2025-11-25\"";
 pub(crate) struct Desk {
     caller: Arc<Caller>,
     budget: Arc<Budget>,
-    /// Open POSTs by the number of their stream: the last is the newest.
-    calls: BTreeMap<u64, Call>,
+    /// Open POSTs by the number of their stream: the highest is the newest.
+    calls: Few<u64, Call>,
     by_id: ById<u64>,
     by_token: ById<u64>,
     /// On which streams the server's open requests went.
@@ -80,7 +80,7 @@ impl Desk {
         Self {
             caller,
             budget,
-            calls: BTreeMap::new(),
+            calls: Few::default(),
             by_id: ById::default(),
             by_token: ById::default(),
             asked: ById::default(),
@@ -200,11 +200,8 @@ impl Desk {
 
     /// Where a frame goes that is no response.
     fn stream_of(&self, frame: &ServerFrame<'_>) -> u64 {
-        let newest = || {
-            let mut calls = self.calls.iter().rev();
-            calls.find(|(_, call)| call.outlet.takes_events()).map(|(stream, _)| *stream)
-        };
-        let is_open = |stream: &u64| self.calls.contains_key(stream);
+        let newest = || self.calls.last(|call| call.outlet.takes_events()).copied();
+        let is_open = |stream: &u64| self.calls.get(stream).is_some();
         if let Some((token, _)) = frame.progress_token() {
             return self.by_token.get(token).copied().filter(is_open).unwrap_or(GENERAL);
         }
@@ -294,7 +291,7 @@ impl Desk {
 
     /// Lets a second pass.
     pub(super) fn tick(&mut self) {
-        for (stream, call) in &mut self.calls {
+        for (stream, call) in self.calls.iter_mut() {
             let replay = &mut self.replay;
             let is_primed = self.is_primed;
             call.outlet.tick(&self.budget, || {
@@ -308,7 +305,7 @@ impl Desk {
 
     /// Ends every stream.
     pub(super) fn close(&mut self) {
-        for call in std::mem::take(&mut self.calls).into_values() {
+        for call in self.calls.take() {
             call.outlet.end(&self.budget);
         }
         (self.by_id, self.by_token) = (ById::default(), ById::default());
@@ -319,7 +316,7 @@ impl Desk {
 
     /// Whether a client is there.
     pub(super) fn is_attended(&self) -> bool {
-        self.calls.values().any(|call| call.outlet.is_attended())
+        self.calls.iter().any(|(_, call)| call.outlet.is_attended())
             || self.general.events.as_ref().is_some_and(|events| events.is_read())
     }
 

@@ -1,8 +1,8 @@
 //! Request ids: as they are spelled, and as they are compared.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 
+use crate::frame::few::Few;
 use crate::frame::scan::{NotJson, Scanner};
 
 /// The id of a JSON-RPC request as it stands in a frame: a string or a number. Every other id is treated as none.
@@ -118,13 +118,13 @@ pub(crate) enum Key<'a> {
 /// A map from ids that copies no id to look one up.
 #[derive(Debug)]
 pub struct ById<T> {
-    integers: BTreeMap<i64, T>,
-    texts: BTreeMap<Box<str>, T>,
+    integers: Few<i64, T>,
+    texts: Few<Box<str>, T>,
 }
 
 impl<T> Default for ById<T> {
     fn default() -> Self {
-        Self { integers: BTreeMap::new(), texts: BTreeMap::new() }
+        Self { integers: Few::default(), texts: Few::default() }
     }
 }
 
@@ -173,8 +173,8 @@ impl<T> ById<T> {
 
     /// Empties the map.
     pub fn take(&mut self) -> impl Iterator<Item = T> + use<T> {
-        let Self { integers, texts } = std::mem::take(self);
-        integers.into_values().chain(texts.into_values())
+        let Self { integers, texts } = self;
+        integers.take().chain(texts.take())
     }
 }
 

@@ -4,6 +4,7 @@
 //! let through here runs. [`ServerFrame`] looks at the head of a response and leaves the rest to the client.
 
 mod client;
+mod few;
 mod id;
 mod member;
 mod names;
@@ -15,6 +16,7 @@ pub(crate) mod splice;
 mod streams;
 
 pub use client::{ClientFrame, Malformed, Problem};
+pub use few::Few;
 pub use id::{ById, Id, RequestId};
 pub use reply::error as error_response;
 pub use server::{Looks, NoFrame, ServerFrame, each_of_batch, is_batch};
