@@ -24,7 +24,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{Front, link::Link};
+use super::{Front, link::Link, stdout::Stdout};
 
 /// How much the pipes to and from a server hold, in bytes.
 pub(crate) const PIPE: usize = 256 * 1024;
@@ -141,7 +141,7 @@ fn describe(status: &io::Result<ExitStatus>) -> String {
 
 /// Reads a server until its end, and then says how it ended.
 async fn read(link: Arc<Link>, stdout: pipe::Receiver, mut told: oneshot::Receiver<String>) {
-    let stdout = link.reads(stdout);
+    let mut stdout = Stdout::new(stdout, &link);
     while stdout.read(&link, KEEP).await.is_some() {
         // Those who do not read what is there make their own server wait, and nobody else's.
         while link.budget.is_exhausted() && !link.is_over() {

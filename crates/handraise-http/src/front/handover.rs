@@ -5,7 +5,7 @@
 //! whatever wakes it next, which is the client's next request.
 
 use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
     task::{Context, Poll, Waker},
 };
 
@@ -29,14 +29,15 @@ pub(crate) enum First {
     Nothing,
     /// It was one frame, and all of it has been written.
     Sent,
-    /// It was one frame, and this is left to be written, head and all.
-    Rest(Bytes),
+    /// It is one frame of which so many bytes have been written, and what is left of its head goes before the others.
+    Rest { head: Bytes, frame: Pieces, done: usize },
 }
 
 /// How an answer of one frame is written at once.
 #[derive(Debug)]
 pub(crate) struct AtOnce {
-    pub(crate) quick: Arc<Quick>,
+    /// It is gone with the connection.
+    pub(crate) quick: Weak<Quick>,
     pub(crate) kind: Kind,
 }
 
@@ -57,6 +58,8 @@ struct Inner {
     first: Option<First>,
     is_given: bool,
     has_left: bool,
+    /// Something has been read behind the request.
+    has_more: bool,
     waker: Option<Waker>,
     /// The connection is at work until the answer is there.
     busy: Option<Busy>,
@@ -110,24 +113,32 @@ impl Giver {
 
     /// Gives an answer that is one frame, of these parts in a row.
     pub(crate) fn answer(self, parts: [&[u8]; 3], pieces: impl FnOnce() -> Pieces) {
-        let Some(AtOnce { quick, kind }) = self.at_once.as_ref().filter(|_| !self.is_closed()) else {
+        let at_once = self.at_once.as_ref().filter(|_| !self.is_closed());
+        let at_once = at_once.and_then(|AtOnce { quick, kind }| Some((quick.upgrade()?, *kind)));
+        let Some((quick, kind)) = at_once else {
             self.slot.give(Some(First::Answer(pieces())));
             return;
         };
-        match quick.send(*kind, parts) {
-            Went::Whole => self.is_sent(quick),
-            Went::Partly(rest) => drop(self.slot.give(Some(First::Rest(rest)))),
-            Went::Not => drop(self.slot.give(Some(First::Answer(pieces())))),
+        match quick.send(kind, parts) {
+            Went::Whole => self.has_sent(&quick),
+            Went::Partly { head, done } => {
+                self.slot.give(Some(First::Rest { head: head.into(), frame: pieces(), done }));
+            }
+            Went::Not => {
+                self.slot.give(Some(First::Answer(pieces())));
+            }
         }
     }
 
-    /// All has been written. Only a connection that has to leave needs to know now.
-    fn is_sent(&self, quick: &Quick) {
-        if quick.is_leaving() {
+    /// All has been written. Only a connection that has something to do needs to know now: it has to leave, or the next
+    /// request has been read.
+    fn has_sent(&self, quick: &Quick) {
+        let mut inner = self.slot.lock();
+        if inner.has_more || quick.is_leaving() {
+            drop(inner);
             self.slot.give(Some(First::Sent));
             return;
         }
-        let mut inner = self.slot.lock();
         (inner.is_given, inner.first) = (true, Some(First::Sent));
         let busy = inner.busy.take();
         drop(inner);
@@ -158,6 +169,13 @@ impl Taker {
             inner.waker = Some(waker.clone());
         }
         Poll::Pending
+    }
+
+    /// Something has been read behind the request: whatever is given wakes who waits. True: the beginning has been given.
+    pub(crate) fn has_more(&self) -> bool {
+        let mut inner = self.0.lock();
+        inner.has_more = true;
+        inner.is_given
     }
 
     /// The connection is at work until the answer is there, or this is gone.

@@ -4,7 +4,7 @@
 //! frames for the client go: see [`Desk`].
 
 use std::sync::{
-    Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+    Arc, Mutex, MutexGuard, PoisonError,
     atomic::{AtomicBool, AtomicU64, Ordering},
 };
 
@@ -21,7 +21,6 @@ use handraise_transport::{
     clock::{Clock as _, SystemClock},
     ends::Ends,
 };
-use tokio::net::unix::pipe;
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -33,7 +32,6 @@ use super::{
     shared,
     state::{After, State},
     stdin::{Next, Stdin},
-    stdout::Stdout,
 };
 use crate::{now::now, upstream::Beside};
 
@@ -53,8 +51,6 @@ pub(crate) struct Link {
     /// When a client last came, in milliseconds of the boot clock.
     last_used: AtomicU64,
     state: Mutex<State>,
-    /// The server's stdout, where it has one.
-    stdout: OnceLock<Stdout>,
 }
 
 impl Link {
@@ -77,13 +73,7 @@ impl Link {
             is_over: AtomicBool::new(false),
             last_used: AtomicU64::new(SystemClock.boot_millis()),
             state: Mutex::new(state),
-            stdout: OnceLock::new(),
         })
-    }
-
-    /// What the server says, from this pipe.
-    pub(crate) fn reads(&self, pipe: pipe::Receiver) -> &Stdout {
-        self.stdout.get_or_init(|| Stdout::new(pipe, self))
     }
 
     /// Whether the server has ended, or has been asked to.

@@ -16,7 +16,8 @@
 //! ```text
 //!   net ── door ──▶ plain or service ── walls, callers ──▶ post ──▶ link ── stdin ──▶ child
 //!                                                                   │ envelope        │
-//!   body ◀── events ◀── outlet ◀── session or shared desk ◀─────────┴──── lines ◀─────┘
+//!   body ◀── events ◀── outlet ◀── session or shared desk ◀─────────┴─── stdout ◀─────┘
+//!   quick ◀─────────────────┘
 //! ```
 //!
 //! A connection's requests are read by [`plain`] for as long as they are what nearly all are: POSTs of the endpoint with
@@ -31,9 +32,13 @@
 //! serves two principals (S6). Everything that a client can name, such as an id, a token or an event, is looked up in its
 //! link alone.
 //!
-//! A frame is decided about under the lock, and written to the server's pipe there if the pipe has room; an answer wakes
-//! the task of its connection and nobody else. The first frame decides the shape of a POST's answer: a response is sent
-//! as JSON, anything else begins a stream. Frames are passed on as the bytes that came.
+//! A frame is decided about under the lock, and written to the server's pipe there if the pipe has room. Where several
+//! requests of a link are open, those that are read in one turn go out together ([`stdin`]). An answer is written to its
+//! connection where it was read ([`quick`]), and wakes nobody, as long as the connection takes it at once; what it does not
+//! take is sent by the connection's task. The first frame decides the shape of a POST's answer: a response is sent as JSON,
+//! anything else begins a stream. Frames are passed on as the bytes that came.
+//!
+//! Nothing here arms a timer of the runtime while calls come and go ([`alarm`]).
 //!
 //! # Decided here
 //!

@@ -263,7 +263,7 @@ impl Post<'_> {
 
     /// How an answer of one frame goes out at once.
     fn at_once(&self, kind: Kind) -> Option<AtOnce> {
-        self.quick.map(|quick| AtOnce { quick: Arc::clone(quick), kind })
+        self.quick.map(|quick| AtOnce { quick: Arc::downgrade(quick), kind })
     }
 
     /// What goes to the server beside the body: at a URL, the arguments that the client has put into headers.

@@ -7,7 +7,6 @@ use std::{
     task::{Context, Poll, ready},
 };
 
-use bytes::Bytes;
 use http::StatusCode;
 use rustix::net::Shutdown;
 use tokio::{
@@ -32,8 +31,11 @@ pub(crate) struct Quick {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Went {
     Whole,
-    /// What is left of it.
-    Partly(Bytes),
+    /// This is left of its head, and so much of the frame is done.
+    Partly {
+        head: Vec<u8>,
+        done: usize,
+    },
     /// Nothing was written.
     Not,
 }
@@ -71,17 +73,11 @@ impl Quick {
             several => self.stream.try_write_vectored(&several.map(IoSlice::new)),
         };
         let Ok(written) = written else { return Went::Not };
-        let length = all.iter().map(|part| part.len()).sum::<usize>();
-        if written == length {
+        if written == all.iter().map(|part| part.len()).sum::<usize>() {
             return Went::Whole;
         }
-        let mut rest = Vec::with_capacity(length - written);
-        let mut done = written;
-        for part in all {
-            rest.extend_from_slice(&part[done.min(part.len())..]);
-            done = done.saturating_sub(part.len());
-        }
-        Went::Partly(rest.into())
+        let done = if length <= COPIED { length } else { written.saturating_sub(head.len()) };
+        Went::Partly { head: head.split_off(written.min(head.len())), done }
     }
 }
 

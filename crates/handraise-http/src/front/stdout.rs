@@ -4,10 +4,9 @@
 //! without its end, and everything of large frames, goes into [`Lines`].
 
 use std::{
-    future::poll_fn,
-    io,
-    pin::{Pin, pin},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    future::{Future as _, poll_fn},
+    pin::pin,
+    sync::Arc,
     task::{Context, Poll, ready},
     time::Duration,
 };
@@ -33,10 +32,7 @@ const SHOWN: usize = 300;
 
 /// A server's stdout.
 #[derive(Debug)]
-pub(crate) struct Stdout(Mutex<Reading>);
-
-#[derive(Debug)]
-struct Reading {
+pub(crate) struct Stdout {
     pipe: pipe::Receiver,
     lines: Lines,
     noise: Limited,
@@ -46,69 +42,55 @@ struct Reading {
 
 impl Stdout {
     pub(crate) fn new(pipe: pipe::Receiver, link: &Link) -> Self {
-        Self(Mutex::new(Reading {
+        Self {
             pipe,
             lines: Lines::new(link.front.max_frame),
             noise: Limited::new(SystemClock::shared()),
             held: link.budget.force(0),
             is_large: false,
-        }))
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Reading> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        }
     }
 
     /// Reads once, takes what has come, and lets go of memory for large frames when nothing has come for `keep`; `None` at
     /// the end. What fails cannot be read on: that is the end.
-    pub(crate) async fn read(&self, link: &Arc<Link>, keep: Duration) -> Option<()> {
+    pub(crate) async fn read(&mut self, link: &Arc<Link>, keep: Duration) -> Option<()> {
         self.rest(keep).await;
-        poll_fn(|context| self.lock().poll_read(link, context)).await
-    }
-
-    /// Waits for more, where memory is kept for large frames: room is made when something is there, since until then the
-    /// last frame is still being sent, out of the same memory.
-    async fn rest(&self, keep: Duration) {
-        if self.lock().lines.is_roomy() {
-            let readable = poll_fn(|context| self.lock().poll_readable(context));
-            if timeout(keep, readable).await.is_err() {
-                self.lock().lines.shrink();
-            }
-        }
-    }
-
-    /// Takes the last line, which may lack its end.
-    pub(crate) fn end(&self, link: &Arc<Link>) {
-        let mut reading = self.lock();
-        if let Some(found) = reading.lines.last() {
-            take(link, &found, &mut reading.noise);
-        }
-    }
-}
-
-impl Reading {
-    fn poll_readable(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        pin!(self.pipe.readable()).poll(context)
-    }
-
-    fn poll_read(&mut self, link: &Arc<Link>, context: &mut Context<'_>) -> Poll<Option<()>> {
         if self.lines.is_untouched() {
-            let mut lent = link.front.frames.lend();
-            let read = ready!(Pin::new(&mut pin!(self.pipe.read_buf(&mut *lent))).poll(context));
-            let is_read = read.is_ok_and(|count| count > 0);
-            if is_read {
-                self.take_all(link, &lent);
-            }
-            return Poll::Ready(is_read.then_some(()));
+            return poll_fn(|context| self.poll_lent(link, context)).await;
         }
-        let read = ready!(pin!(self.pipe.read_buf(self.lines.room())).poll(context));
-        let Some(count) = read.ok().filter(|count| *count > 0) else { return Poll::Ready(None) };
+        let count = self.pipe.read_buf(self.lines.room()).await.ok().filter(|count| *count > 0)?;
         self.lines.has_read(count);
         while let Some(found) = self.lines.next() {
             take(link, &found, &mut self.noise);
         }
         self.count(link, count);
-        Poll::Ready(Some(()))
+        Some(())
+    }
+
+    /// Waits for more, where memory is kept for large frames: room is made when something is there, since until then the
+    /// last frame is still being sent, out of the same memory.
+    async fn rest(&mut self, keep: Duration) {
+        if self.lines.is_roomy() && timeout(keep, self.pipe.readable()).await.is_err() {
+            self.lines.shrink();
+        }
+    }
+
+    /// Reads into a buffer that is lent for the reading.
+    fn poll_lent(&mut self, link: &Arc<Link>, context: &mut Context<'_>) -> Poll<Option<()>> {
+        let mut lent = link.front.frames.lend();
+        let read = ready!(pin!(self.pipe.read_buf(&mut *lent)).poll(context));
+        let is_read = read.is_ok_and(|count| count > 0);
+        if is_read {
+            self.take_all(link, &lent);
+        }
+        Poll::Ready(is_read.then_some(()))
+    }
+
+    /// Takes the last line, which may lack its end.
+    pub(crate) fn end(&mut self, link: &Arc<Link>) {
+        if let Some(found) = self.lines.last() {
+            take(link, &found, &mut self.noise);
+        }
     }
 
     /// Takes every line of a read, and keeps the beginning of one that has not ended.
@@ -171,33 +153,32 @@ mod tests {
     #[tokio::test]
     async fn memory_for_large_frames_is_let_go_when_none_come() {
         let (mut server, pipe) = pipe::pipe().unwrap();
-        let stdout = Stdout(Mutex::new(Reading {
+        let mut stdout = Stdout {
             pipe,
             lines: Lines::new(1 << 20),
             noise: Limited::new(SystemClock::shared()),
             held: Budget::new(1).force(0),
             is_large: false,
-        }));
+        };
         let large = ["x".repeat(500_000), "\n".to_owned()].concat();
         let writing = tokio::spawn(async move {
             server.write_all(large.as_bytes()).await.unwrap();
             server
         });
-        while stdout.lock().lines.next().is_none() {
-            let read = |context: &mut Context<'_>| {
-                let Reading { pipe, lines, .. } = &mut *stdout.lock();
-                let count = ready!(pin!(pipe.read_buf(lines.room())).poll(context)).unwrap();
-                lines.has_read(count);
-                Poll::Ready(())
-            };
-            poll_fn(read).await;
+        while stdout.lines.next().is_none() {
+            let count = stdout.pipe.read_buf(stdout.lines.room()).await.unwrap();
+            stdout.lines.has_read(count);
         }
-        assert!(stdout.lock().lines.is_roomy());
+        assert!(stdout.lines.is_roomy());
         let at_once = Duration::from_millis(1);
         stdout.rest(at_once).await;
-        assert!(stdout.lock().lines.is_untouched());
-        // Nothing is kept, so nothing is waited for.
-        drop(writing.await.unwrap());
-        timeout(Duration::from_secs(30), stdout.rest(Duration::from_secs(60))).await.unwrap();
+        assert!(stdout.lines.is_untouched());
+        // Where something comes, that is not waited for.
+        stdout.lines.begin(&[b'x'; 100_000]);
+        stdout.lines.room().extend_from_slice(b"\n");
+        assert!(stdout.lines.next().is_some() && stdout.lines.is_roomy());
+        writing.await.unwrap().write_all(b"{}\n").await.unwrap();
+        timeout(Duration::from_secs(30), stdout.rest(Duration::from_secs(3600))).await.unwrap();
+        assert!(stdout.lines.is_roomy());
     }
 }

@@ -6,6 +6,7 @@ use std::{
     task::{Context, Poll},
 };
 
+use bytes::Bytes;
 use handraise_mcp::{
     frame::{Id, Looks, RequestId, ServerFrame},
     http::headers::SESSION_ID,
@@ -47,8 +48,8 @@ pub(crate) enum Purpose {
 pub(crate) enum Due {
     /// To send it.
     Reply(Reply),
-    /// To send what is left of it.
-    Rest(Body),
+    /// To send what is left of it: what is left of its head, and of its body all but so many bytes.
+    Rest { head: Bytes, body: Body, done: usize },
     /// Nothing: it has gone out.
     Nothing,
 }
@@ -63,6 +64,11 @@ impl Waiting {
         self.first.keep(busy);
     }
 
+    /// See [`Taker::has_more`].
+    pub(crate) fn has_more(&self) -> bool {
+        self.first.has_more()
+    }
+
     /// The beginning of the answer; `None`: there will be none.
     pub(crate) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<First>> {
         self.first.poll(context)
@@ -74,7 +80,7 @@ impl Waiting {
         match self.due(first) {
             (Due::Reply(reply), _) => reply,
             // Nothing goes out by itself without a way for it.
-            (Due::Rest(body), _) => reply::json(StatusCode::OK, body),
+            (Due::Rest { body, .. }, _) => reply::json(StatusCode::OK, body),
             (Due::Nothing, _) => reply::empty(StatusCode::OK),
         }
     }
@@ -88,9 +94,9 @@ impl Waiting {
                 purpose.ends();
                 return (Due::Nothing, busy);
             }
-            Some(First::Rest(rest)) => {
+            Some(First::Rest { head, frame, done }) => {
                 purpose.ends();
-                return (Due::Rest(Body::charged(rest.into(), &link.budget)), busy);
+                return (Due::Rest { head, body: Body::charged(frame, &link.budget), done }, busy);
             }
             Some(first) => first,
             None => return (Due::Reply(Refusal::Ended.reply(Some(id.raw()))), busy),
@@ -119,7 +125,7 @@ fn begin(link: &Arc<Link>, purpose: Purpose, first: First) -> Reply {
             let is_open = match &first {
                 First::Answer(frame) => error_code(frame.parts()).is_none(),
                 First::Events(_) => true,
-                First::Nothing | First::Sent | First::Rest(_) => false,
+                First::Nothing | First::Sent | First::Rest { .. } => false,
             };
             let mut reply = answer(link, first, None, |_| StatusCode::OK);
             // Without an answer there is no session; its server leaves with `opening`.
@@ -146,7 +152,7 @@ fn answer(
             reply::json(status(&frame), Body::charged(frame, &link.budget))
         }
         First::Events(events) => reply::stream(Body::events(events, guard)),
-        First::Nothing | First::Sent | First::Rest(_) => reply::empty(StatusCode::ACCEPTED),
+        First::Nothing | First::Sent | First::Rest { .. } => reply::empty(StatusCode::ACCEPTED),
     }
 }
 

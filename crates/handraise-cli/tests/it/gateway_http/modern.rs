@@ -106,6 +106,12 @@ fn a_client_that_closes_the_response_has_cancelled() {
     assert_eq!(streaming.event().unwrap().frame()["params"]["progressToken"], "mine");
     drop(streaming);
     wait_for("its cancellation", || (front.cancelled("swipe") == 2).then_some(()));
+    // What it has said behind its request hides nothing.
+    let mut more = call(&front, &json!(1), "swipe", &swipe);
+    assert!(more.write(b"P"));
+    wait_for("the call", || (front.count("swipe") == 3).then_some(()));
+    drop(more);
+    wait_for("its cancellation", || (front.cancelled("swipe") == 3).then_some(()));
     assert_eq!(front.metric("bytes_in_flight"), 0);
 }
 

@@ -93,10 +93,10 @@ where
         };
         let reply = match due {
             Due::Nothing => continue,
-            Due::Rest(rest) => {
+            Due::Rest { head, body, done } => {
                 tokio::select! {
                     biased;
-                    sent = wire.send_rest(rest) => sent.ok()?,
+                    sent = wire.send_rest(head, body, done) => sent.ok()?,
                     () = place.away.cancelled() => return None,
                 }
                 continue;
@@ -210,6 +210,12 @@ impl Reception<'_> {
             }
             if wire.poll_gone(context).is_ready() {
                 return Poll::Ready(None);
+            }
+            if !wire.read().is_empty()
+                && waiting.has_more()
+                && let Poll::Ready(first) = waiting.poll(context)
+            {
+                return Poll::Ready(Some(first));
             }
             // An answer that goes out by itself wakes nobody: from then on the connection is at rest, and may have to leave.
             let _ = leaving.as_mut().poll(context);

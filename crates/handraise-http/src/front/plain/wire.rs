@@ -128,9 +128,18 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<'_, S> {
         Poll::Pending
     }
 
-    /// Sends what is left of an answer.
-    pub(super) async fn send_rest(&mut self, mut rest: Body) -> Result<(), Gone> {
-        while let Some(mut piece) = self.next(&mut rest).await? {
+    /// Sends what is left of an answer: of its head, and of its body all but the first `done` bytes.
+    pub(super) async fn send_rest(
+        &mut self,
+        mut head: Bytes,
+        mut body: Body,
+        mut done: usize,
+    ) -> Result<(), Gone> {
+        self.stream.write_all_buf(&mut head).await.map_err(|_| Gone)?;
+        while let Some(mut piece) = self.next(&mut body).await? {
+            let skipped = done.min(piece.len());
+            piece.advance(skipped);
+            done -= skipped;
             self.stream.write_all_buf(&mut piece).await.map_err(|_| Gone)?;
         }
         self.flush().await
@@ -236,6 +245,25 @@ mod tests {
         let text = sent(json(StatusCode::OK, Body::whole(pieces))).await;
         let expected = format!("\r\ncontent-length: 50011\r\n\r\nbefore{}after", "y".repeat(50_000));
         assert!(text.ends_with(&expected));
+    }
+
+    #[tokio::test]
+    async fn what_is_left_of_an_answer_is_sent_wherever_it_was_cut() {
+        let body = || {
+            let pieces = Pieces::join(b"before", Bytes::from("y".repeat(20_000)), b"after");
+            (pieces.whole(), Body::whole(pieces))
+        };
+        let (text, _) = body();
+        for done in [0, 3, 6, 7, 20_006, 20_010, text.len()] {
+            let (near, mut far) = duplex(100);
+            let spare = Spare::new(ROOM);
+            let sending = async {
+                Wire::new(near, &spare).send_rest(Bytes::from_static(b"\r\n"), body().1, done).await.unwrap();
+            };
+            let mut read = Vec::new();
+            tokio::join!(sending, async { far.read_to_end(&mut read).await.unwrap() });
+            assert_eq!(read, [b"\r\n", &text[done..]].concat());
+        }
     }
 
     #[tokio::test]
