@@ -174,7 +174,7 @@ mod tests {
         stdout.rest(at_once).await;
         assert!(stdout.lines.is_untouched());
         // Where something comes, that is not waited for.
-        stdout.lines.begin(&[b'x'; 100_000]);
+        stdout.lines.begin("x".repeat(100_000).as_bytes());
         stdout.lines.room().extend_from_slice(b"\n");
         assert!(stdout.lines.next().is_some() && stdout.lines.is_roomy());
         writing.await.unwrap().write_all(b"{}\n").await.unwrap();
