@@ -9,10 +9,7 @@ use std::{
 };
 
 use handraise_transport::{
-    clock::SystemClock,
     complaints::{Complaints, LONGEST},
-    escape,
-    limited::Limited,
     spawn::{self, Spawn, Supervised},
 };
 use tokio::{
