@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
+use futures_util::FutureExt as _;
 use handraise_api::{
     frame::{Flags, SessionUpdated},
     words::{HolderKind, Who},
@@ -339,7 +340,7 @@ impl Holder {
     /// Waits for an inbox that went away between an answer and our receipt for it. Returns whether it was told.
     async fn gives_receipt(&self, hurried: impl Future<Output = ()>) -> bool {
         let mut hurried = std::pin::pin!(hurried);
-        let is_hurried = futures_util::poll!(hurried.as_mut()).is_ready();
+        let is_hurried = hurried.as_mut().now_or_never().is_some();
         if is_hurried || !self.0.shared.look(|state| state.engine.owes_a_receipt()) {
             return false;
         }
