@@ -11,9 +11,14 @@ pub(crate) fn kind(file: &File) -> io::Result<FileType> {
 }
 
 /// Our stdin, and whether a read of it never waits: where it is a pipe and the system lets us.
+///
+/// Only a pipe without a name: one with a name, opened once its last writer has gone, waits for another one, and its end is
+/// not told to who waits.
 pub(crate) fn stdin() -> io::Result<(File, bool)> {
     let given = File::from(rustix::stdio::stdin().try_clone_to_owned()?);
     if kind(&given)? == FileType::Fifo
+        && rustix::fs::readlink("/proc/self/fd/0", Vec::new())
+            .is_ok_and(|name| name.as_bytes().starts_with(b"pipe:"))
         && let Some(anew) = opened("/proc/self/fd/0", OFlags::RDONLY)
     {
         return Ok((anew, true));

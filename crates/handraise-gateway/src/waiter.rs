@@ -140,7 +140,8 @@ mod linux {
 
     use super::{EVERYBODY, Interests, Ready, Until};
 
-    /// An epoll set, and what it watches. A descriptor that is closed leaves it by itself.
+    /// An epoll set, and what it watches. A descriptor that is closed leaves it by itself, unless it has a duplicate: then
+    /// the set is made anew as soon as it tells of it.
     pub(super) struct Set {
         descriptor: OwnedFd,
         watched: [Option<Until>; EVERYBODY],
@@ -187,12 +188,21 @@ mod linux {
         pub(super) fn wait(&mut self, timeout: Option<&Timespec>) -> Ready {
             self.events.clear();
             let mut ready = Ready::default();
+            let mut is_outdated = false;
             if epoll::wait(&self.descriptor, spare_capacity(&mut self.events), timeout).is_ok() {
                 for event in &self.events {
                     // The structure is packed: its parts are copied.
                     let data = event.data;
-                    ready.add(usize::try_from(data.u64()).unwrap_or(EVERYBODY));
+                    let place = usize::try_from(data.u64()).unwrap_or(EVERYBODY);
+                    if self.watched.get(place).is_some_and(Option::is_some) {
+                        ready.add(place);
+                    } else {
+                        is_outdated = true;
+                    }
                 }
+            }
+            if is_outdated && let Ok(anew) = Self::new() {
+                *self = anew;
             }
             ready
         }
@@ -214,6 +224,8 @@ mod tests {
         io::{Read as _, Write as _},
         os::fd::AsFd as _,
     };
+
+    use handraise_transport::clock::{Clock as _, SystemClock};
 
     use super::*;
 
@@ -277,6 +289,27 @@ mod tests {
             drop(to_server);
             assert_eq!(waiter.wait(&[NOBODY; EVERYBODY], Some(&AT_ONCE)), Ready::default());
             drop(from_us);
+        }
+    }
+
+    #[test]
+    fn who_is_closed_but_has_a_duplicate_is_told_of_once_at_most() {
+        for mut waiter in waiters() {
+            let (from_us, to_client) = pipe();
+            let given = to_client.try_clone().unwrap();
+            let mut interests = [NOBODY; EVERYBODY];
+            interests[Who::ToClient as usize] = (Some(to_client.as_fd()), Some(Until::Room));
+            assert!(waiter.wait(&interests, None).has(Who::ToClient));
+            drop((from_us, to_client));
+            let (server, _quiet) = pipe();
+            let mut interests = [NOBODY; EVERYBODY];
+            interests[Who::Server as usize] = (Some(server.as_fd()), Some(Until::Input));
+            assert_eq!(waiter.wait(&interests, Some(&AT_ONCE)), Ready::default());
+            let a_moment = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
+            let began = SystemClock.boot_millis();
+            assert_eq!(waiter.wait(&interests, Some(&a_moment)), Ready::default());
+            assert!(SystemClock.boot_millis() - began >= 19, "it waits, and does not spin");
+            drop(given);
         }
     }
 

@@ -74,7 +74,9 @@ pub(crate) async fn checkpoint(app: App) {
 async fn look_again(app: &Inbox) {
     if app.store.trouble().is_some() {
         match app.store.probe().await {
-            Ok(()) => tracing::info!("the database can be written again"),
+            Ok(()) if app.store.trouble().is_none() => tracing::info!("the database can be written again"),
+            // What is damaged stays so.
+            Ok(()) => {}
             Err(error) => tracing::error!(%error, "the inbox can take neither asks nor answers"),
         }
     }

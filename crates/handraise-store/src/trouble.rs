@@ -15,7 +15,7 @@ pub(crate) struct Trouble(Arc<Mutex<Option<Fault>>>);
 impl Trouble {
     pub(crate) fn note(&self, error: &StoreError) {
         if let StoreError::Database {
-            fault: fault @ (Fault::Full | Fault::Denied | Fault::Disk | Fault::Damaged),
+            fault: fault @ (Fault::Full | Fault::Denied | Fault::Disk | Fault::Damaged | Fault::Locked),
             ..
         } = error
         {
@@ -37,14 +37,15 @@ impl Store {
         }
     }
 
-    /// Writes something of no importance; when that succeeds, what was in the way is over.
+    /// Writes something of no importance; when that succeeds, what was in the way is over. Damage is not: what is damaged
+    /// may be elsewhere.
     ///
     /// # Errors
     /// When the database takes nothing.
     pub async fn probe(&self) -> Result<(), StoreError> {
         on!(self, db => {
             db.write(PROBE).await?;
-            *db.trouble.fault() = None;
+            db.trouble.fault().take_if(|fault| *fault != Fault::Damaged);
             Ok(())
         })
     }

@@ -242,6 +242,8 @@ impl Link {
             state.carry_out(&mut out, now, &mut after);
         }
         state.desk.close();
+        // What was taken in this very turn goes before the end, as far as the server takes it.
+        let _ = state.stdin.write_gathered();
         state.stdin.close();
         self.finish(state, &after);
         self.leave.cancel();

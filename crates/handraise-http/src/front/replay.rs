@@ -67,6 +67,11 @@ impl Replay {
         self.events.iter().filter(move |(kept, _)| is_behind(kept)).cloned()
     }
 
+    /// Forgets all of them, and their memory.
+    pub(crate) fn clear(&mut self) {
+        (self.events, self.bytes) = Default::default();
+    }
+
     /// How many events have gone since this was last asked.
     pub(crate) fn take_dropped(&mut self) -> u64 {
         std::mem::take(&mut self.dropped)
@@ -79,6 +84,16 @@ mod tests {
 
     fn numbers(replay: &Replay, stream: u64, number: u64) -> Vec<u64> {
         replay.after(EventId { stream, number }).map(|(id, _)| id.number).collect()
+    }
+
+    #[test]
+    fn s37_what_is_forgotten_holds_nothing_and_numbers_go_on() {
+        let mut replay = Replay::new(100, 1000);
+        let id = replay.next_id(1);
+        replay.keep(id, vec![b'x'; 10].into());
+        replay.clear();
+        assert_eq!((replay.events.capacity(), replay.bytes, replay.take_dropped()), (0, 0, 0));
+        assert_eq!(replay.next_id(1).number, 2);
     }
 
     #[test]

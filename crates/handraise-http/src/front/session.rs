@@ -312,6 +312,8 @@ impl Desk {
         if let Some(events) = self.general.events.take() {
             events.close();
         }
+        // Nobody can come back for them, and somebody who waits for something else may hold the session.
+        self.replay.clear();
     }
 
     /// Whether a client is there.

@@ -36,7 +36,8 @@ fn why_not(fault: Fault) -> &'static str {
         Fault::Full => "the disk of the database is full\n",
         Fault::Denied => "the database may not be written\n",
         Fault::Damaged => "the database is damaged\n",
-        Fault::Disk | Fault::Locked | Fault::Other => "the database cannot be written\n",
+        Fault::Locked => "another program has the database locked\n",
+        Fault::Disk | Fault::Other => "the database cannot be written\n",
     }
 }
 

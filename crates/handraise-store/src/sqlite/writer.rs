@@ -95,12 +95,17 @@ impl Writer {
     /// meanwhile waits for it. Quick when most was moved before.
     pub(super) async fn fold(&self) -> Result<(), Failure> {
         self.aside(|lent, busy| {
-            lent.connection()?.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))?;
-            // Who writes first after that waits for a sync; this does it for everybody.
-            lent.write_one(&BEGIN_ANEW, busy)
+            let (logged, moved): (i64, i64) =
+                lent.connection()?
+                    .query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |row| Ok((row.get(1)?, row.get(2)?)))?;
+            // Another program that still reads keeps the log: it would only grow by this.
+            if logged == moved {
+                // Who writes first after that waits for a sync; this does it for everybody.
+                lent.write_one(&BEGIN_ANEW, busy)?;
+            }
+            Ok(())
         })
         .await
-        .map(drop)
     }
 
     /// Closes the connection. Nothing can be written any more.
@@ -235,6 +240,8 @@ fn write_group(connection: &Connection, group: Vec<Wanted>, patience: Duration) 
             if patience.is_zero() && hot::is_locked(&error) {
                 return group;
             }
+            // The group has waited for the other program already.
+            let patience = if hot::is_locked(&error) { Duration::ZERO } else { patience };
             write_each(connection, group, error, patience);
         }
     }

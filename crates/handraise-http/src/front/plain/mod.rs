@@ -218,7 +218,11 @@ impl Reception<'_> {
                 return Poll::Ready(Some(first));
             }
             // An answer that goes out by itself wakes nobody: from then on the connection is at rest, and may have to leave.
-            let _ = leaving.as_mut().poll(context);
+            if leaving.as_mut().poll(context).is_ready()
+                && let Poll::Ready(first) = waiting.poll(context)
+            {
+                return Poll::Ready(Some(first));
+            }
             Poll::Pending
         });
         let first = first.await?;

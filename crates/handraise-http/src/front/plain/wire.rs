@@ -20,8 +20,8 @@ pub(crate) const ROOM: usize = 32 * 1024;
 const COPIED: usize = 2 * 1024;
 /// How much is gathered before it is sent, in bytes.
 const MOST_OUT: usize = 64 * 1024;
-/// How much is read of what a client sends before its answer is there, in bytes: behind more than that it is not seen
-/// that it has left.
+/// How much is read at least of what a client sends before its answer is there, in bytes, and at most with one more read:
+/// behind that it is not seen that it has left.
 const MOST_AHEAD: usize = 16 * 1024;
 /// What is left of a buffer that is larger is copied, in bytes, so that it does not hold all of it.
 const MOST_KEPT: usize = 32 * 1024;
