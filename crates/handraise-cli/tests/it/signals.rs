@@ -5,10 +5,13 @@ use std::process::Stdio;
 use rustix::process::Signal;
 use serde_json::json;
 
-use crate::support::{Agent, Collected, Ending, Home, Up, send, wait_for, wait_for_link};
+use crate::support::{Agent, Collected, Ending, Home, Up, hears_hangup, send, wait_for, wait_for_link};
 
 #[test]
 fn an_inbox_whose_terminal_is_closed_ends_in_order() {
+    if !hears_hangup() {
+        return;
+    }
     let home = Home::new();
     let mut up = Up::start(&home);
     send(up.child.id(), Signal::HUP);
@@ -33,6 +36,9 @@ fn one_end_that_comes_as_two_signals_is_one() {
 
 #[test]
 fn f7_an_agent_whose_terminal_is_closed_takes_its_questions_back() {
+    if !hears_hangup() {
+        return;
+    }
     let home = Home::new();
     let up = Up::start(&home);
     let mut agent = Agent::prompt(&home, "ask-until-cancel");
@@ -48,6 +54,9 @@ fn f7_an_agent_whose_terminal_is_closed_takes_its_questions_back() {
 
 #[test]
 fn a_demo_whose_terminal_is_closed_leaves_nothing_behind() {
+    if !hears_hangup() {
+        return;
+    }
     let home = Home::new();
     let folders = home.path().join("tmp");
     std::fs::create_dir(&folders).unwrap();
@@ -58,6 +67,7 @@ fn a_demo_whose_terminal_is_closed_leaves_nothing_behind() {
     let log = Collected::from(demo.0.stderr.take().unwrap());
     wait_for_link(&printed, &mut demo.0, &log);
     send(demo.0.id(), Signal::HUP);
-    assert!(demo.0.wait().unwrap().success(), "{}", log.text());
+    let status = wait_for("the end", || demo.0.try_wait().unwrap());
+    assert!(status.success(), "{status}: {}", log.text());
     assert_eq!(std::fs::read_dir(&folders).unwrap().count(), 0, "nothing is left");
 }

@@ -27,7 +27,7 @@ pub(crate) use front::{Front, FrontSetup};
 pub(crate) use gateway::{Gateway, Pair, Setup};
 pub(crate) use http::{Answer, Events, call, request, try_call};
 pub(crate) use http_gateway::HttpGateway;
-pub(crate) use processes::{alive, assert_gone, kill, pause, resume, send, terminate, tree};
+pub(crate) use processes::{alive, assert_gone, hears_hangup, kill, pause, resume, send, terminate, tree};
 pub(crate) use relay::{Pass, Relay};
 pub(crate) use rig::{Asked, Rig};
 use serde_json::{Value, json};

@@ -18,6 +18,17 @@ pub(crate) fn send(id: u32, signal: Signal) {
     kill_process(pid(id), signal).unwrap();
 }
 
+/// Whether our children hear SIGHUP. Under `nohup` they are started to ignore it, and do; that is said.
+pub(crate) fn hears_hangup() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();
+    let is_ignored = u64::from_str_radix(mask.trim(), 16).unwrap() & 1 == 1;
+    if is_ignored {
+        println!("skipped: a closed terminal, because SIGHUP is ignored here, as under nohup");
+    }
+    !is_ignored
+}
+
 /// SIGTERM.
 pub(crate) fn terminate(id: u32) {
     let _ = kill_process(pid(id), Signal::TERM);
