@@ -1,7 +1,9 @@
 //! Sign-in, tokens and flags.
 
+use std::borrow::Cow;
+
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use serde_json::Value;
 use utoipa::ToSchema;
 
@@ -119,9 +121,16 @@ pub struct CreateToken {
     #[serde(default)]
     pub owner: Option<String>,
     /// When it ends by itself.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "time")]
     #[schema(value_type = Option<String>, format = DateTime)]
     pub expires: Option<Timestamp>,
+}
+
+/// A time from somebody outside, who hears what would be one.
+fn time<'de, D: Deserializer<'de>>(given: D) -> Result<Option<Timestamp>, D::Error> {
+    let text = Option::<Cow<'de, str>>::deserialize(given)?;
+    let read = text.map(|text| text.parse()).transpose();
+    read.map_err(|_| D::Error::custom("a time as in RFC 3339, such as 2031-01-31T18:00:00Z"))
 }
 
 /// The one time that a token's secret is shown.

@@ -143,8 +143,8 @@ impl Access {
 
     /// Makes a token; returns its id and its secret, which is nowhere kept.
     pub(crate) async fn create(&self, wanted: &CreateToken) -> Result<(String, String), Failure> {
-        let name = wanted.name.as_deref().map(name).transpose()?;
-        let owner = wanted.owner.as_deref().map(self::name).transpose()?;
+        let name = wanted.name.as_deref().map(|wanted| name("name", wanted)).transpose()?;
+        let owner = wanted.owner.as_deref().map(|wanted| self::name("owner", wanted)).transpose()?;
         if wanted.expires.is_some_and(|at| at <= self.clock.wall()) {
             return Err(Failure::bad_request("'expires' has passed; give a time in the future"));
         }
@@ -243,7 +243,8 @@ impl Access {
         secret: &str,
         wanted: Option<&str>,
     ) -> Result<(String, Arc<Grant>), Failure> {
-        let wanted = wanted.filter(|name| !name.trim().is_empty()).map(name).transpose()?;
+        let wanted =
+            wanted.filter(|name| !name.trim().is_empty()).map(|wanted| name("name", wanted)).transpose()?;
         let (scope, parent, own_name, owner, until) = if self.take_sign_in(secret) {
             (Scope::Admin, None, "operator".to_owned(), None, None)
         } else if let Some(grant) = self.authenticate(secret) {
@@ -383,10 +384,11 @@ fn no_random(error: &RandomError) -> Failure {
 }
 
 /// A name that may be stored and shown (S26, S39).
-fn name(wanted: &str) -> Result<String, Failure> {
+fn name(field: &str, wanted: &str) -> Result<String, Failure> {
     let name = wanted.trim();
     if name.is_empty() || name.len() > LONGEST_NAME || name.chars().any(is_hazardous) {
-        let message = format!("a name has 1 to {LONGEST_NAME} bytes and no control or bidi characters");
+        let message =
+            format!("'{field}' takes 1 to {LONGEST_NAME} bytes that are no control or bidi characters");
         return Err(Failure::bad_request(message));
     }
     Ok(name.to_owned())
@@ -430,9 +432,9 @@ mod tests {
 
     #[test]
     fn s39_names_are_short_and_printable() {
-        assert_eq!(name("  Ada ").unwrap(), "Ada");
+        assert_eq!(name("name", "  Ada ").unwrap(), "Ada");
         for bad in ["", " ", "a\u{7}b", "a\u{202e}b", "a\u{feff}b", &"x".repeat(129)] {
-            assert!(name(bad).is_err(), "{bad:?}");
+            assert!(name("name", bad).is_err(), "{bad:?}");
         }
     }
 }

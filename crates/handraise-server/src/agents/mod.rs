@@ -27,6 +27,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use self::{attend::Attended, place::Place};
 use crate::{
+    extract::quoted,
     failure::Failure,
     hub::{Connection, Lost, Reply},
     inbox::{App, Inbox},
@@ -95,12 +96,14 @@ pub(crate) async fn start(app: &App, holder_token: &str, wanted: StartSession) -
     let Some(agent) = app.settings.agents.iter().find(|agent| agent.id == wanted.agent) else {
         let known: Vec<&str> = app.settings.agents.iter().map(|agent| agent.id.as_str()).collect();
         return Err(Failure::bad_request(format!(
-            "no [[agent]] has the id '{}'; configured are: {}",
-            wanted.agent.chars().take(64).collect::<String>(),
+            "'agent' is {}, and no [[agent]] has that id; configured are: {}",
+            quoted(&wanted.agent),
             if known.is_empty() { "none".to_owned() } else { known.join(", ") }
         )));
     };
-    check_prompt(wanted.prompt.as_deref())?;
+    if let Some(prompt) = &wanted.prompt {
+        check_prompt("prompt", prompt)?;
+    }
     let place = Place::of(agent, wanted.cwd).map_err(Failure::bad_request)?;
     let Some(launcher) = &app.settings.launcher else {
         return Err(Failure::bad_request("this inbox cannot start agents; use `handraise agent -- CMD`"));
@@ -211,7 +214,7 @@ pub(crate) fn session_is_there(app: &App, connection: &Arc<Connection>, session:
 
 /// Prompts a session.
 pub(crate) async fn prompt(app: &Inbox, session_id: String, text: String) -> Result<(), Failure> {
-    check_prompt(Some(&text))?;
+    check_prompt("text", &text)?;
     let prompt = SessionPrompt { session_id: session_id.clone(), text };
     command(app, &session_id, action::SESSION_PROMPT, &prompt).await
 }
@@ -222,9 +225,12 @@ pub(crate) async fn cancel(app: &Inbox, session_id: String) -> Result<(), Failur
     command(app, &session_id, action::SESSION_CANCEL, &cancel).await
 }
 
-fn check_prompt(text: Option<&str>) -> Result<(), Failure> {
-    if text.is_some_and(|text| text.trim().is_empty() || text.len() > LONGEST_PROMPT) {
-        return Err(Failure::bad_request(format!("a prompt has 1 to {LONGEST_PROMPT} bytes")));
+fn check_prompt(field: &str, text: &str) -> Result<(), Failure> {
+    let bytes = text.len();
+    if text.trim().is_empty() || bytes > LONGEST_PROMPT {
+        let what =
+            if bytes > LONGEST_PROMPT { format!("has {bytes} bytes") } else { "says nothing".to_owned() };
+        return Err(Failure::bad_request(format!("'{field}' {what}; it takes 1 to {LONGEST_PROMPT} bytes")));
     }
     Ok(())
 }

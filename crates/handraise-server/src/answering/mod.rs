@@ -157,10 +157,16 @@ async fn may_answer(app: &Inbox, caller: &Caller, ask: &str, facts: &Facts) -> R
 
 fn check(request: &AnswerRequest) -> Result<(), Failure> {
     if request.answers.len() > MOST_ANSWERS {
-        return Err(Failure::bad_request(format!("a submission has at most {MOST_ANSWERS} answers")));
+        return Err(Failure::bad_request(format!(
+            "'answers' has {}; it takes at most {MOST_ANSWERS}",
+            request.answers.len()
+        )));
     }
     if request.reject_reason.len() > LONGEST_REASON {
-        return Err(Failure::bad_request(format!("a reason has at most {LONGEST_REASON} bytes")));
+        return Err(Failure::bad_request(format!(
+            "'reject_reason' has {} bytes; it takes at most {LONGEST_REASON}",
+            request.reject_reason.len()
+        )));
     }
     Ok(())
 }

@@ -1,9 +1,6 @@
 //! `POST /asks/{id}/answer`.
 
-use axum::{
-    Json,
-    extract::{Path, State},
-};
+use axum::{Json, extract::State};
 use handraise_api::{
     ask::{AnswerRequest, Ask},
     error::{ErrorResponse, NotFoundResponse},
@@ -12,7 +9,7 @@ use handraise_api::{
 use super::said::Refusals;
 use crate::{
     answering,
-    extract::{Body, Operator},
+    extract::{Body, Named, Operator},
     failure::Failure,
     inbox::App,
 };
@@ -39,7 +36,7 @@ use crate::{
 pub(crate) async fn answer(
     State(app): State<App>,
     Operator(caller): Operator,
-    Path(id): Path<String>,
+    Named(id): Named,
     Body(request): Body<AnswerRequest>,
 ) -> Result<Json<Ask>, Failure> {
     answering::answer(app, caller, id, request).await.map(Json)

@@ -49,9 +49,7 @@ pub(crate) async fn answer_batch(
 ) -> Result<Json<Answered>, Failure> {
     let count = request.submissions.len();
     if count == 0 || count > MOST {
-        return Err(Failure::bad_request(format!(
-            "a batch has 1 to {MOST} submissions, this one has {count}"
-        )));
+        return Err(Failure::bad_request(format!("'submissions' has {count}; it takes 1 to {MOST}")));
     }
     let requests = request
         .submissions

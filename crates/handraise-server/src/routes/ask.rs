@@ -1,13 +1,14 @@
 //! `GET /asks/{id}`.
 
-use axum::{
-    Json,
-    extract::{Path, State},
-};
+use axum::{Json, extract::State};
 use handraise_api::ask::AskDetail;
 
 use super::said::{Refusals, Unknown};
-use crate::{extract::Viewer, failure::Failure, inbox::App};
+use crate::{
+    extract::{Named, Viewer},
+    failure::Failure,
+    inbox::App,
+};
 
 /// One ask with what happened to it.
 #[utoipa::path(
@@ -25,7 +26,7 @@ use crate::{extract::Viewer, failure::Failure, inbox::App};
 pub(crate) async fn show(
     State(app): State<App>,
     _: Viewer,
-    Path(id): Path<String>,
+    Named(id): Named,
 ) -> Result<Json<AskDetail>, Failure> {
     match app.store.ask_detail(&id).await? {
         Some((ask, events, instance)) => Ok(Json(AskDetail { ask: app.shown(ask, &instance), events })),

@@ -2,17 +2,20 @@
 
 #![expect(unused_qualifications, reason = "utoipa writes out the paths of parameter types")]
 
-use axum::{Json, extract::Query, extract::State};
+use axum::{Json, extract::State};
 use handraise_api::{ask::AskList, error::ErrorResponse, words::Source};
 use handraise_store::{Cursor, Filter, Page};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::said::Refusals;
-use crate::{extract::Viewer, failure::Failure, inbox::App};
+use crate::{
+    extract::{Limit, Query, Viewer},
+    failure::Failure,
+    inbox::App,
+};
 
 const DEFAULT_LIMIT: u32 = 50;
-const MOST: u32 = 500;
 
 /// Which asks to list.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -31,7 +34,8 @@ pub(crate) struct Wanted {
     /// `next_cursor` of the page before.
     cursor: Option<String>,
     /// 1 to 500; 50 otherwise.
-    limit: Option<u32>,
+    #[param(value_type = Option<u32>)]
+    limit: Option<Limit>,
 }
 
 /// Which half of the asks.
@@ -61,15 +65,15 @@ enum Half {
 pub(crate) async fn list(
     State(app): State<App>,
     _: Viewer,
-    wanted: Result<Query<Wanted>, axum::extract::rejection::QueryRejection>,
+    Query(wanted): Query<Wanted>,
 ) -> Result<Json<AskList>, Failure> {
-    let Query(wanted) = wanted.map_err(|error| Failure::bad_request(error.body_text()))?;
-    let limit = wanted.limit.unwrap_or(DEFAULT_LIMIT);
-    if !(1..=MOST).contains(&limit) {
-        return Err(Failure::bad_request(format!("'limit' is {limit}; it takes 1 to {MOST}")));
-    }
+    let limit = Limit::or(wanted.limit, DEFAULT_LIMIT);
     let cursor = match wanted.cursor.as_deref().map(Cursor::decode) {
-        Some(None) => return Err(Failure::bad_request("'cursor' is not one that this call gave out")),
+        Some(None) => {
+            return Err(Failure::bad_request(
+                "'cursor' is not one that this call gave out; it takes 'next_cursor' of the page before",
+            ));
+        }
         Some(cursor) => cursor,
         None => None,
     };

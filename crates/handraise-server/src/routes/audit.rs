@@ -2,20 +2,20 @@
 
 #![expect(unused_qualifications, reason = "utoipa writes out the paths of parameter types")]
 
-use axum::{
-    Json,
-    extract::{Query, State, rejection::QueryRejection},
-};
+use axum::{Json, extract::State};
 use handraise_api::{audit::AuditList, error::ErrorResponse};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::said::Refusals;
-use crate::{extract::Admin, failure::Failure, inbox::App};
+use crate::{
+    extract::{Admin, Limit, Query},
+    failure::Failure,
+    inbox::App,
+};
 
-/// Entries of a page when nothing else is said, and the most.
+/// Entries of a page when nothing else is said.
 const SOME: u32 = 50;
-const MOST: u32 = 500;
 
 /// Which part of the audit.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -25,7 +25,8 @@ pub(crate) struct Wanted {
     /// Entries before this one; the latest otherwise.
     before: Option<u64>,
     /// 1 to 500; 50 otherwise.
-    limit: Option<u32>,
+    #[param(value_type = Option<u32>)]
+    limit: Option<Limit>,
 }
 
 /// What was refused because of who said it, the latest first: forged, replayed and foreign frames of holders, and answers
@@ -45,13 +46,9 @@ pub(crate) struct Wanted {
 pub(crate) async fn list(
     State(app): State<App>,
     _: Admin,
-    wanted: Result<Query<Wanted>, QueryRejection>,
+    Query(Wanted { before, limit }): Query<Wanted>,
 ) -> Result<Json<AuditList>, Failure> {
-    let Query(Wanted { before, limit }) = wanted.map_err(|error| Failure::bad_request(error.body_text()))?;
-    let limit = limit.unwrap_or(SOME);
-    if !(1..=MOST).contains(&limit) {
-        return Err(Failure::bad_request(format!("'limit' is {limit}; it takes 1 to {MOST}")));
-    }
+    let limit = Limit::or(limit, SOME);
     let entries = app.store.refusals(before, limit).await?;
     let is_full = u32::try_from(entries.len()) == Ok(limit);
     let next_before = entries.last().map(|last| last.id).filter(|_| is_full);

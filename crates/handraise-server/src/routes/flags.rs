@@ -1,9 +1,6 @@
 //! `GET /flags`, `PUT /flags/{name}`.
 
-use axum::{
-    Json,
-    extract::{Path, State},
-};
+use axum::{Json, extract::State};
 use handraise_api::{
     access::{Flag, FlagList, SetFlag},
     error::ErrorResponse,
@@ -12,7 +9,7 @@ use serde_json::Value;
 
 use super::said::{Refusals, Unknown};
 use crate::{
-    extract::{Admin, Body},
+    extract::{Admin, Body, Named},
     failure::Failure,
     flags::OFFERED,
     inbox::App,
@@ -51,7 +48,7 @@ pub(crate) async fn list(State(app): State<App>, _: Admin) -> Json<FlagList> {
 pub(crate) async fn set(
     State(app): State<App>,
     Admin(caller): Admin,
-    Path(name): Path<String>,
+    Named(name): Named,
     Body(SetFlag { value }): Body<SetFlag>,
 ) -> Result<Json<Flag>, Failure> {
     if !OFFERED.contains(&name.as_str()) {
@@ -60,7 +57,11 @@ pub(crate) async fn set(
     let value = match value {
         Value::Bool(value) => Some(value),
         Value::Null => None,
-        _ => return Err(Failure::bad_request("'value' takes true, false or null")),
+        _ => {
+            return Err(Failure::bad_request(
+                "in the body, 'value' is something else; it takes true, false or null",
+            ));
+        }
     };
     app.store.set_flag(&name, value).await?;
     app.flags.note(&name, value);

@@ -30,7 +30,9 @@ pub(crate) async fn attach(
     place: Option<Extension<Arc<Place>>>,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Result<Response, Failure> {
-    let upgrade = upgrade.map_err(|error| Failure::bad_request(error.body_text()))?;
+    let upgrade = upgrade.map_err(|error| {
+        Failure::bad_request(format!("this call takes a WebSocket handshake: {}", error.body_text()))
+    })?;
     let tasks = app.tasks.clone();
     Ok(upgrade.max_message_size(MAX_FRAME_BYTES).max_frame_size(MAX_FRAME_BYTES).on_upgrade(
         move |socket| async move {

@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use axum::{
     Extension, Json,
-    extract::{Query, State},
+    extract::State,
     http::{HeaderMap, StatusCode, header},
 };
 use handraise_api::error::{ErrorCode, ErrorResponse};
@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 use utoipa::{IntoParams, ToSchema};
 
-use crate::{access::hex, failure::Failure, inbox::App, peer::Landed};
+use crate::{access::hex, extract::Query, failure::Failure, inbox::App, peer::Landed};
 
 /// What to prove.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -50,15 +50,14 @@ pub(crate) async fn prove(
     State(app): State<App>,
     landed: Option<Extension<Landed>>,
     headers: HeaderMap,
-    challenge: Result<Query<Challenge>, axum::extract::rejection::QueryRejection>,
+    Query(Challenge { key, nonce }): Query<Challenge>,
 ) -> Result<Json<Proof>, Failure> {
-    let Query(Challenge { key, nonce }) =
-        challenge.map_err(|error| Failure::bad_request(error.body_text()))?;
     let digits = key.len() == 8 && key.bytes().all(|byte| byte.is_ascii_hexdigit());
     let prefix = u32::from_str_radix(&key, 16).ok().filter(|_| digits).map(u32::to_be_bytes);
-    let prefix = prefix.ok_or_else(|| Failure::bad_request("'key' takes eight hexadecimal digits"))?;
+    let prefix =
+        prefix.ok_or_else(|| Failure::bad_request("in the query, 'key' takes eight hexadecimal digits"))?;
     if !(16..=128).contains(&nonce.len()) {
-        return Err(Failure::bad_request("'nonce' takes 16 to 128 characters"));
+        return Err(Failure::bad_request("in the query, 'nonce' takes 16 to 128 characters"));
     }
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
     // Only for the address that was dialled: another program on this machine could pass the question on from a port of

@@ -20,14 +20,16 @@ mod session_start;
 mod sessions;
 mod tokens;
 
-use std::sync::Arc;
+use std::{any::Any, sync::Arc};
 
 use axum::{
     Router,
     http::{Method, StatusCode, Uri},
     middleware,
+    response::{IntoResponse as _, Response},
     routing::{delete, get, post, put},
 };
+use handraise_api::error::ErrorCode;
 use tower_http::catch_panic::CatchPanicLayer;
 
 use crate::{
@@ -73,8 +75,15 @@ pub(crate) fn router(app: App, walls: Walls) -> Router {
         .route("/metrics", get(health::metrics))
         .fallback(page::serve)
         .with_state(app)
-        .layer(CatchPanicLayer::new())
+        .layer(CatchPanicLayer::custom(|_: Box<dyn Any + Send>| panicked()))
         .layer(middleware::from_fn_with_state(Arc::new(walls), walls::guard))
+}
+
+/// What a caller hears of a fault of ours; where it was, the panic's own words on stderr say.
+fn panicked() -> Response {
+    tracing::error!("a call failed by a fault of ours");
+    let message = "the call failed by a fault of the inbox; its log says more";
+    Failure::new(StatusCode::INTERNAL_SERVER_ERROR, ErrorCode::Internal, message).into_response()
 }
 
 async fn unknown(uri: Uri) -> Failure {
@@ -84,7 +93,7 @@ async fn unknown(uri: Uri) -> Failure {
 async fn wrong_method(method: Method) -> Failure {
     Failure::new(
         StatusCode::METHOD_NOT_ALLOWED,
-        handraise_api::error::ErrorCode::BadRequest,
+        ErrorCode::BadRequest,
         format!("this call does not take {method}"),
     )
 }

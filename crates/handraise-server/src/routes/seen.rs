@@ -1,14 +1,11 @@
 //! `POST /asks/{id}/seen`: a question was painted (S15).
 
-use axum::{
-    extract::{Path, State},
-    http::StatusCode,
-};
+use axum::{extract::State, http::StatusCode};
 use handraise_api::{ask::SeenRequest, error::ErrorResponse};
 
 use super::said::Unknown;
 use crate::{
-    extract::{Body, Viewer},
+    extract::{Body, Named, Viewer, quoted},
     failure::Failure,
     inbox::App,
     peer::Peer,
@@ -36,7 +33,7 @@ const TERMINAL: &str = "terminal";
 pub(crate) async fn seen(
     State(app): State<App>,
     Viewer(caller): Viewer,
-    Path(id): Path<String>,
+    Named(id): Named,
     Body(request): Body<SeenRequest>,
 ) -> Result<StatusCode, Failure> {
     let token = &caller.grant.token;
@@ -48,8 +45,11 @@ pub(crate) async fn seen(
                 "only a signed-in page, or a terminal on this machine's socket, can show a question to a person",
             ));
         }
-        (Some(_), _, _) => {
-            return Err(Failure::bad_request("'surface' is \"terminal\", or absent"));
+        (Some(other), _, _) => {
+            let other = quoted(other);
+            return Err(Failure::bad_request(format!(
+                "in the body, 'surface' is {other}; it takes \"terminal\", or is left out"
+            )));
         }
     };
     let Some((ask, _)) = app.store.ask(&id).await? else { return Err(Failure::not_found("ask", &id)) };

@@ -2,11 +2,7 @@
 
 #![expect(unused_qualifications, reason = "utoipa writes out the paths of parameter types")]
 
-use axum::{
-    Json,
-    extract::{Path, Query, State},
-    http::StatusCode,
-};
+use axum::{Json, extract::State, http::StatusCode};
 use handraise_api::{
     error::ErrorResponse,
     session::{MessageList, PromptRequest, Session},
@@ -17,13 +13,12 @@ use utoipa::IntoParams;
 use super::said::{Refusals, Unheard, Unknown};
 use crate::{
     agents,
-    extract::{Admin, Body, Viewer},
+    extract::{Admin, Body, Limit, Named, Query, Viewer},
     failure::Failure,
     inbox::App,
 };
 
 const DEFAULT_LIMIT: u32 = 200;
-const MOST: u32 = 500;
 
 /// One session.
 #[utoipa::path(
@@ -41,7 +36,7 @@ const MOST: u32 = 500;
 pub(crate) async fn show(
     State(app): State<App>,
     _: Viewer,
-    Path(id): Path<String>,
+    Named(id): Named,
 ) -> Result<Json<Session>, Failure> {
     match app.store.session(&id).await? {
         Some((session, instance)) => Ok(Json(app.shown_session(session, instance.as_deref()))),
@@ -52,12 +47,14 @@ pub(crate) async fn show(
 /// Which entries.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct After {
     /// `next_after` of the page before.
     #[serde(default)]
     after: u64,
     /// 1 to 500; 200 otherwise.
-    limit: Option<u32>,
+    #[param(value_type = Option<u32>)]
+    limit: Option<Limit>,
 }
 
 /// A page of a session's transcript, oldest first.
@@ -77,14 +74,10 @@ pub(crate) struct After {
 pub(crate) async fn messages(
     State(app): State<App>,
     _: Viewer,
-    Path(id): Path<String>,
-    wanted: Result<Query<After>, axum::extract::rejection::QueryRejection>,
+    Named(id): Named,
+    Query(After { after, limit }): Query<After>,
 ) -> Result<Json<MessageList>, Failure> {
-    let Query(After { after, limit }) = wanted.map_err(|error| Failure::bad_request(error.body_text()))?;
-    let limit = limit.unwrap_or(DEFAULT_LIMIT);
-    if !(1..=MOST).contains(&limit) {
-        return Err(Failure::bad_request(format!("'limit' is {limit}; it takes 1 to {MOST}")));
-    }
+    let limit = Limit::or(limit, DEFAULT_LIMIT);
     if app.store.session(&id).await?.is_none() {
         return Err(Failure::not_found("session", &id));
     }
@@ -114,7 +107,7 @@ pub(crate) async fn messages(
 pub(crate) async fn prompt(
     State(app): State<App>,
     Admin(_): Admin,
-    Path(id): Path<String>,
+    Named(id): Named,
     Body(PromptRequest { text }): Body<PromptRequest>,
 ) -> Result<StatusCode, Failure> {
     agents::prompt(&app, id, text).await.map(|()| StatusCode::NO_CONTENT)
@@ -137,7 +130,7 @@ pub(crate) async fn prompt(
 pub(crate) async fn cancel(
     State(app): State<App>,
     Admin(_): Admin,
-    Path(id): Path<String>,
+    Named(id): Named,
 ) -> Result<StatusCode, Failure> {
     agents::cancel(&app, id).await.map(|()| StatusCode::NO_CONTENT)
 }

@@ -1,10 +1,6 @@
 //! `GET /tokens`, `POST /tokens`, `DELETE /tokens/{id}`.
 
-use axum::{
-    Json,
-    extract::{Path, State},
-    http::StatusCode,
-};
+use axum::{Json, extract::State, http::StatusCode};
 use handraise_api::{
     access::{CreateToken, CreatedToken, TokenList},
     error::ErrorResponse,
@@ -12,7 +8,7 @@ use handraise_api::{
 
 use super::said::{Refusals, Unknown};
 use crate::{
-    extract::{Admin, Body},
+    extract::{Admin, Body, Named},
     failure::Failure,
     inbox::App,
 };
@@ -77,7 +73,7 @@ pub(crate) async fn create(
 pub(crate) async fn revoke(
     State(app): State<App>,
     Admin(caller): Admin,
-    Path(id): Path<String>,
+    Named(id): Named,
 ) -> Result<StatusCode, Failure> {
     if !app.access.revoke(&id).await? {
         return Err(Failure::not_found("token", &id));

@@ -331,9 +331,53 @@ async fn bodies_are_bounded_and_errors_name_the_place() {
     assert_eq!((refused.status, refused.code().as_str()), (StatusCode::PAYLOAD_TOO_LARGE, "LIMIT_EXCEEDED"));
     let refused = rig.post("/tokens", json!({"scope": "king"})).await;
     assert_eq!((refused.status, refused.code().as_str()), (StatusCode::BAD_REQUEST, "BAD_REQUEST"));
-    for path in ["/asks?limit=0", "/asks?limit=501", "/asks?state=lost", "/asks?cursor=x", "/asks?colour=red"]
-    {
-        assert_eq!(rig.get(path).await.status, StatusCode::BAD_REQUEST, "{path}");
+}
+
+#[tokio::test]
+async fn whatever_cannot_be_read_is_told_by_its_place_in_words_of_the_api() {
+    let rig = rig().await;
+    let admin = rig.file.admin_token.as_str();
+    let cases = [
+        (Method::GET, "/asks?limit=0", None, "'limit' is \"0\"; it takes 1 to 500"),
+        (Method::GET, "/asks?limit=501", None, "'limit' is \"501\"; it takes 1 to 500"),
+        (Method::GET, "/asks?state=lost", None, "'state' is \"lost\"; it takes open or settled"),
+        (Method::GET, "/asks?cursor=x", None, "'cursor'"),
+        (Method::GET, "/asks?colour=red", None, "'colour' is not known"),
+        (Method::GET, "/audit?before=x", None, "'before' is \"x\"; it takes a whole number"),
+        (Method::GET, "/sessions/a/messages?after=x", None, "'after' is \"x\"; it takes a whole number"),
+        (Method::GET, "/sessions/a/messages?befor=1", None, "'befor' is not known"),
+        (Method::GET, "/asks/%ff", None, "'id' in the path is no UTF-8"),
+        (Method::PUT, "/flags/%ff", Some(json!({"value": null})), "'name' in the path is no UTF-8"),
+        (Method::POST, "/tokens", Some(json!({"scope": "king"})), "'scope' is \"king\"; it takes viewer,"),
+        (
+            Method::POST,
+            "/tokens",
+            Some(json!({"scope": "viewer", "owner": ""})),
+            "'owner' takes 1 to 128 bytes",
+        ),
+        (Method::POST, "/sessions", Some(json!({"agent": "none"})), "'agent' is \"none\", and no [[agent]]"),
+        (Method::POST, "/asks/a/seen", Some(json!({})), "'digest' is missing"),
+        (
+            Method::POST,
+            "/asks/answer-batch",
+            Some(json!({"submissions": []})),
+            "'submissions' has 0; it takes 1 to",
+        ),
+        (Method::POST, "/asks/a/answer", None, "the body is empty; it takes an object with answers"),
+        (Method::GET, "/holder/proof?key=0", None, "'nonce' is missing"),
+    ];
+    for (method, path, body, said) in cases {
+        let refused = rig.call(method, path, admin, body).await;
+        assert_eq!(
+            (refused.status, refused.code().as_str()),
+            (StatusCode::BAD_REQUEST, "BAD_REQUEST"),
+            "{path}"
+        );
+        let message = refused.json()["error"]["message"].as_str().unwrap().to_owned();
+        assert!(message.contains(said), "{path}: {message}");
+        for internal in ["deserialize", "invalid type", "expected", "variant", "struct "] {
+            assert!(!message.contains(internal), "{path}: {message}");
+        }
     }
 }
 

@@ -1,23 +1,22 @@
-//! What handlers take in: the caller with the scope they need, and JSON bodies with a limit.
+//! What handlers take in: the caller with the scope they need, and what the call was given.
 
-use std::{sync::Arc, time::Duration};
+mod given;
+mod input;
+mod misfit;
+
+use std::sync::Arc;
 
 use axum::{
-    extract::{FromRequest, FromRequestParts, Request},
-    http::{StatusCode, header, request::Parts},
+    extract::FromRequestParts,
+    http::{header, request::Parts},
 };
 use handraise_api::{access::Scope, error::ErrorCode};
-use http_body_util::{BodyExt as _, LengthLimitError, Limited};
-use serde::de::DeserializeOwned;
 
+pub(crate) use self::{
+    input::{Body, Limit, Named, Query},
+    misfit::quoted,
+};
 use crate::{access::Grant, door::Place, failure::Failure, inbox::App, metrics::Refused, peer::Peer};
-
-/// Largest body: 1 MiB of content (form.md) and room for its JSON escapes.
-const LARGEST_BODY: usize = 2 * 1024 * 1024;
-/// Largest body of a call that needs no token: a secret and a name. Whoever reaches the port may send one, and many.
-const LARGEST_FOREIGN_BODY: usize = 16 * 1024;
-/// How long a body may take to arrive.
-const BODY_PATIENCE: Duration = Duration::from_secs(30);
 
 /// Who calls, by proof.
 #[derive(Debug, Clone)]
@@ -105,41 +104,5 @@ impl FromRequestParts<App> for From {
 
     async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self, Failure> {
         std::future::ready(Ok(Self(peer(parts)))).await
-    }
-}
-
-/// A JSON body.
-pub(crate) struct Body<T>(pub(crate) T);
-
-impl<T: DeserializeOwned> FromRequest<App> for Body<T> {
-    type Rejection = Failure;
-
-    async fn from_request(request: Request, app: &App) -> Result<Self, Failure> {
-        let grant = request.extensions().get::<Arc<Grant>>().cloned();
-        let largest = if grant.is_some() { LARGEST_BODY } else { LARGEST_FOREIGN_BODY };
-        let body = Limited::new(request.into_body(), largest);
-        let collected = tokio::time::timeout(BODY_PATIENCE, body.collect())
-            .await
-            .map_err(|_| Failure::bad_request("the body did not arrive within 30 s"))?;
-        let bytes = collected
-            .map_err(|error| {
-                if error.is::<LengthLimitError>() {
-                    Failure::new(
-                        StatusCode::PAYLOAD_TOO_LARGE,
-                        ErrorCode::LimitExceeded,
-                        format!("the body is larger than {largest} bytes"),
-                    )
-                } else {
-                    Failure::bad_request("the body broke off")
-                }
-            })?
-            .to_bytes();
-        // The token may have been revoked, or have expired, while the body was on its way (S34).
-        if grant.is_some_and(|grant| !app.access.is_good(&grant)) {
-            return Err(Failure::unauthorized("this token is not good any more; sign in again"));
-        }
-        serde_json::from_slice(&bytes)
-            .map(Self)
-            .map_err(|error| Failure::bad_request(format!("the body is not what this call takes: {error}")))
     }
 }
