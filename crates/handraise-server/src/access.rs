@@ -7,10 +7,7 @@ use std::{
     time::Duration,
 };
 
-use handraise_api::{
-    access::{CreateToken, Scope, Token},
-    error::ErrorCode,
-};
+use handraise_api::access::{CreateToken, Scope, Token};
 use handraise_store::{NewToken, Store, StoredToken};
 use handraise_transport::{
     clock::SharedClock,
@@ -164,7 +161,7 @@ impl Access {
     ) -> Result<(String, String, Arc<Grant>), Failure> {
         if self.read().len() >= MOST_TOKENS {
             let message = format!("there are {MOST_TOKENS} tokens and sign-ins already; revoke some");
-            return Err(Failure::too_many(ErrorCode::LimitExceeded, message));
+            return Err(Failure::full(message, self.next_end(self.read().values())));
         }
         let secret = ids::secret().map_err(|error| no_random(&error))?;
         let token = Token {
@@ -303,7 +300,7 @@ impl Access {
             if origin != Some(token) {
                 let message =
                     format!("{MOST_PAGES} pages are signed in with this token already; sign one out");
-                return Err(Failure::too_many(ErrorCode::LimitExceeded, message));
+                return Err(Failure::full(message, self.next_end(pages())));
             }
             pages()
                 .filter(|page| page.parent.as_deref() == Some(token))
@@ -314,6 +311,13 @@ impl Access {
             self.revoke(&oldest).await?;
         }
         Ok(())
+    }
+
+    /// How long until the first of these ends by itself.
+    fn next_end<'a>(&self, grants: impl Iterator<Item = &'a Arc<Grant>>) -> Option<Duration> {
+        let now = self.clock.wall();
+        let first = grants.filter_map(|grant| grant.token.expires_at).min()?;
+        Some(Duration::try_from(first.duration_since(now)).unwrap_or_default())
     }
 
     /// The id of the token from which a grant comes, by however many sign-ins; its own when it comes from none.

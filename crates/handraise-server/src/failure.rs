@@ -13,6 +13,11 @@ use handraise_api::{
 };
 use handraise_store::{Fault, StoreError};
 
+/// When to ask again for a place that is free only when somebody gives one up: `Retry-After` then promises nothing.
+const ASK_AGAIN: Duration = Duration::from_secs(60);
+/// When to ask again where a holder has too much to do: it works its commands off one after the other.
+const BUSY_HOLDER: u64 = 1;
+
 /// A failed call.
 #[derive(Debug)]
 pub(crate) struct Failure {
@@ -70,16 +75,20 @@ impl Failure {
         Self::invalid(error)
     }
 
-    /// 429.
-    pub(crate) fn too_many(code: ErrorCode, message: impl Into<String>) -> Self {
-        Self::new(StatusCode::TOO_MANY_REQUESTS, code, message)
+    /// 429: every place is taken. `until` is how long at most until one is free by itself, where that is known.
+    pub(crate) fn full(message: impl Into<String>, until: Option<Duration>) -> Self {
+        Self::too_many(ErrorCode::LimitExceeded, message, until.unwrap_or(ASK_AGAIN))
     }
 
-    /// 429, which is over after some time.
+    /// 429: too often, which is over after some time.
     pub(crate) fn slowed_down(message: impl Into<String>, wait: Duration) -> Self {
+        Self::too_many(ErrorCode::RateLimited, message, wait)
+    }
+
+    fn too_many(code: ErrorCode, message: impl Into<String>, wait: Duration) -> Self {
         let seconds = wait.as_millis().div_ceil(1_000).max(1);
         let retry_after = Some(u64::try_from(seconds).unwrap_or(u64::MAX));
-        Self { retry_after, ..Self::too_many(ErrorCode::RateLimited, message) }
+        Self { retry_after, ..Self::new(StatusCode::TOO_MANY_REQUESTS, code, message) }
     }
 
     /// 503: nothing was written (AC-20a).
@@ -128,7 +137,8 @@ impl Failure {
             | ErrorCode::Misdirected
             | ErrorCode::Internal => StatusCode::BAD_GATEWAY,
         };
-        Self { status, error, ended: None, retry_after: None }
+        let retry_after = (status == StatusCode::TOO_MANY_REQUESTS).then_some(BUSY_HOLDER);
+        Self { status, error, ended: None, retry_after }
     }
 }
 

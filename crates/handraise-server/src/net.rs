@@ -28,7 +28,7 @@ use crate::{
 };
 
 /// How long the head of a later request may take to arrive, the wait of an idle connection included.
-const HEAD_PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const HEAD_PATIENCE: Duration = Duration::from_secs(30);
 /// Longest head of a request, in bytes.
 const LARGEST_HEAD: usize = 64 * 1024;
 /// How long to wait after the operating system refused a connection, such as for want of file descriptors.

@@ -23,6 +23,7 @@ use handraise_transport::{
     spawn::{Spawn, spawn},
 };
 use serde::Serialize;
+use tokio::sync::oneshot;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use self::{attend::Attended, place::Place};
@@ -112,15 +113,22 @@ pub(crate) async fn start(app: &App, holder_token: &str, wanted: StartSession) -
     let id = ids::mint();
     if !app.agents.enter(&id, wanted.prompt, app.settings.caps.agents) {
         let message = format!("{} agents run already; end one first", app.settings.caps.agents);
-        return Err(Failure::too_many(ErrorCode::LimitExceeded, message));
+        return Err(Failure::full(message, None));
     }
-    match launch(app, agent, launcher, &id, &place.cwd, holder_token).await {
-        Ok(session) => Ok(session),
-        Err(failure) => {
+    // A caller who hangs up takes only their own waiting with them: whoever has a place also gives it up.
+    let (tell, told) = oneshot::channel();
+    let (app, agent, launcher) = (Arc::clone(app), agent.clone(), launcher.clone());
+    let holder_token = holder_token.to_owned();
+    let tasks = app.tasks.clone();
+    tasks.spawn(async move {
+        let is_wanted = || !tell.is_closed() && !app.agents.stopping.is_cancelled();
+        let launched = launch(&app, &agent, &launcher, &id, &place.cwd, &holder_token, is_wanted).await;
+        if launched.is_err() {
             app.agents.leave(&id);
-            Err(failure)
         }
-    }
+        let _ = tell.send(launched);
+    });
+    told.await.map_err(|error| Failure::internal("the agent could not be started", &error))?
 }
 
 /// Whether the agent's program and the place where it is to run are there.
@@ -145,6 +153,7 @@ async fn launch(
     id: &str,
     cwd: &Path,
     holder_token: &str,
+    is_wanted: impl Fn() -> bool,
 ) -> Result<Session, Failure> {
     let mut args: Vec<OsString> = launcher.args.iter().map(Into::into).collect();
     args.extend(["--agent-id", &agent.id, "--session-id", id, "--cwd"].map(Into::into));
@@ -160,6 +169,14 @@ async fn launch(
     let shown_cwd = cwd.display().to_string();
     let new = NewSession { id, agent: &agent.id, cwd: Some(&shown_cwd), holder_token };
     app.store.add_session(app.now(), new).await?;
+    if !is_wanted() {
+        let problem = format!("agent {} was not started: whoever wanted it has gone", agent.id);
+        tracing::info!(session.id = id, agent.id = agent.id, "{problem}");
+        let prompt = app.agents.leave(id);
+        attend::tell(app, id, prompt, |_| format!("{problem}.")).await;
+        attend::end(app, id).await;
+        return Err(Failure::new(StatusCode::SERVICE_UNAVAILABLE, ErrorCode::Internal, problem));
+    }
     // The rest of the command may hold secrets.
     let program = escape::shortened(agent.command.first().map_or("", String::as_str), LONGEST_PROGRAM);
     let child = match spawn(&command, &launcher.supervisor) {

@@ -10,13 +10,16 @@ use axum::{
     extract::FromRequestParts,
     http::{header, request::Parts},
 };
-use handraise_api::{access::Scope, error::ErrorCode};
+use handraise_api::access::Scope;
 
 pub(crate) use self::{
     input::{Body, Limit, Named, Query},
     misfit::quoted,
 };
-use crate::{access::Grant, door::Place, failure::Failure, inbox::App, metrics::Refused, peer::Peer};
+use crate::{
+    access::Grant, door::Place, failure::Failure, inbox::App, metrics::Refused, net::HEAD_PATIENCE,
+    peer::Peer,
+};
 
 /// Who calls, by proof.
 #[derive(Debug, Clone)]
@@ -55,8 +58,9 @@ fn caller(parts: &Parts, app: &App, needed: Scope) -> Result<Caller, Failure> {
     let place = parts.extensions.get::<Arc<Place>>();
     if place.is_some_and(|place| !place.is_of(|| app.access.origin(&grant))) {
         app.metrics.refused(Refused::TokenConnections);
+        // One that is not used is closed by then.
         let message = "this token and its pages have as many connections open as they may; close some";
-        return Err(Failure::too_many(ErrorCode::LimitExceeded, message));
+        return Err(Failure::full(message, Some(HEAD_PATIENCE)));
     }
     Ok(Caller { grant, peer: peer(parts) })
 }

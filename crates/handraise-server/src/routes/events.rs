@@ -9,7 +9,7 @@ use axum::{
     response::Response,
 };
 use handraise_api::{
-    error::{ErrorCode, ErrorResponse},
+    error::ErrorResponse,
     event::{SNAPSHOT, Snapshot},
 };
 use handraise_store::{Filter, StoreError};
@@ -35,7 +35,8 @@ const FIRST_PAGE: u32 = 50;
 /// Frames within [`WINDOW`]; what comes faster is put together.
 const FRAMES: usize = 4;
 const WINDOW: Duration = Duration::from_secs(1);
-/// A comment goes out when nothing else has for this long, so that both sides know that the other is there.
+/// A comment goes out when nothing else has for this long, so that both sides know that the other is there. A stream
+/// whose reader has closed it ends by then.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// How long a client may take to read a frame.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -67,14 +68,14 @@ pub(crate) async fn stream(
         Err(Crowded::All) => {
             app.metrics.refused(Refused::EventStreams);
             let message = format!("{most} event streams are open already; close a page");
-            return Err(Failure::too_many(ErrorCode::LimitExceeded, message));
+            return Err(Failure::full(message, Some(KEEP_ALIVE)));
         }
         Err(Crowded::Token) => {
             app.metrics.refused(Refused::TokenEventStreams);
             let message = format!(
                 "{share} event streams of this token and its pages are open already; close one, or use another token"
             );
-            return Err(Failure::too_many(ErrorCode::LimitExceeded, message));
+            return Err(Failure::full(message, Some(KEEP_ALIVE)));
         }
     };
     let cursor =

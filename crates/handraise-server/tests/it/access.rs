@@ -112,7 +112,12 @@ async fn s11_failed_sign_ins_are_slowed_down_and_lock_nobody_out() {
 
 #[tokio::test]
 async fn s37_one_token_signs_in_so_many_pages_and_the_oldest_goes() {
-    let rig = rig().await;
+    let clock = handraise_transport::clock::ManualClock::new();
+    let rig = rig_with(|settings| {
+        settings.clock = std::sync::Arc::new(clock.clone());
+        settings.timing.page_session = Duration::from_secs(60 * 60);
+    })
+    .await;
     let token = rig.token("viewer", "wall").await;
     let mut pages = Vec::new();
     for _ in 0..65 {
@@ -127,8 +132,11 @@ async fn s37_one_token_signs_in_so_many_pages_and_the_oldest_goes() {
     assert_eq!(good, 64);
     let last = pages.last().unwrap();
     assert_eq!(rig.call(Method::GET, "/asks", last, None).await.status, StatusCode::OK);
+    clock.advance(Duration::from_secs(10 * 60));
     let nested = rig.call(Method::POST, "/login", "", Some(json!({"secret": last}))).await;
     assert_eq!((nested.status, nested.code().as_str()), (StatusCode::TOO_MANY_REQUESTS, "LIMIT_EXCEEDED"));
+    assert_eq!(nested.headers["retry-after"], "3000", "the first of the pages ends then");
+    clock.advance(Duration::from_secs(50 * 60));
 }
 
 #[tokio::test]

@@ -34,6 +34,7 @@ async fn s37_a_token_and_its_pages_have_a_share_of_the_streams() {
             (refused.status, refused.code().as_str()),
             (StatusCode::TOO_MANY_REQUESTS, "LIMIT_EXCEEDED")
         );
+        assert_eq!(refused.headers["retry-after"], "15");
     }
     assert_eq!(counted(&rig, "token_event_streams").await, 2);
     let mut others = rig.events(&rig.file.admin_token, None).await;
@@ -45,6 +46,17 @@ async fn s37_a_token_and_its_pages_have_a_share_of_the_streams() {
         }
     })
     .await;
+}
+
+#[tokio::test]
+async fn s37_a_token_has_a_share_of_the_connections_and_hears_when_an_idle_one_is_gone() {
+    let rig = rig_with(|settings| settings.caps = Caps { connections: 4, ..Caps::default() }).await;
+    let viewer = rig.token("viewer", "reader").await;
+    let _streams = [rig.events(&viewer, None).await, rig.events(&viewer, None).await];
+    let refused = rig.call(Method::GET, "/asks", &viewer, None).await;
+    assert_eq!((refused.status, refused.code().as_str()), (StatusCode::TOO_MANY_REQUESTS, "LIMIT_EXCEEDED"));
+    assert_eq!(refused.headers["retry-after"], "30");
+    assert_eq!(counted(&rig, "token_connections").await, 1);
 }
 
 #[tokio::test]

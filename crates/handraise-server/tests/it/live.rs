@@ -169,6 +169,7 @@ async fn s37_there_are_only_so_many_streams() {
     let _second = rig.events(&rig.file.admin_token, None).await;
     let refused = rig.get("/events").await;
     assert_eq!((refused.status, refused.code().as_str()), (StatusCode::TOO_MANY_REQUESTS, "LIMIT_EXCEEDED"));
+    assert_eq!(refused.headers["retry-after"], "15");
     drop(first);
     within(async {
         while rig.call(Method::HEAD, "/events", &rig.file.admin_token, None).await.status != StatusCode::OK {

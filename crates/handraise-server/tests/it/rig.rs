@@ -178,6 +178,12 @@ impl Rig {
         Events::new(response.into_body())
     }
 
+    /// A stream of events, unless there is no place for one.
+    pub(crate) async fn try_events(&self, token: &str) -> Option<Events> {
+        let response = self.raw(request(Method::GET, &self.host(), "/events", token, None)).await;
+        (response.status() == StatusCode::OK).then(|| Events::new(response.into_body()))
+    }
+
     /// A holder that has said hello and sent an empty snapshot.
     pub(crate) async fn holder(&self) -> Holder {
         let mut holder = self.dial(&self.file.holder_token).await;

@@ -340,6 +340,73 @@ async fn what_cannot_be_started_is_said() {
 }
 
 #[tokio::test]
+async fn s37_only_so_many_agents_run_and_who_comes_too_many_hears_when_to_ask_again() {
+    let rig = rig_with(|settings| {
+        scripted(settings, "while :; do sleep 1; done");
+        settings.caps.agents = 1;
+    })
+    .await;
+    let start = async || rig.post("/sessions", json!({"agent": "scripted"})).await;
+    assert_eq!(start().await.status, StatusCode::CREATED);
+    let refused = start().await;
+    assert_eq!((refused.status, refused.code().as_str()), (StatusCode::TOO_MANY_REQUESTS, "LIMIT_EXCEEDED"));
+    assert_eq!(refused.headers["retry-after"], "60");
+    crate::rig::within(rig.stop()).await;
+}
+
+#[tokio::test]
+async fn s37_who_hangs_up_before_an_agent_was_started_keeps_no_place_and_starts_none() {
+    let rig = rig_with(|settings| {
+        scripted(settings, "touch started; while :; do sleep 1; done");
+        let dir = settings.data_dir.parent().unwrap().to_owned();
+        settings.agents[0].cwd = Some(dir);
+        settings.caps.agents = 1;
+        // Three for each token.
+        settings.caps.connections = 6;
+    })
+    .await;
+    let impatient = rig.token("admin", "impatient").await;
+    let database = rig.dir.path().join("data").join("handraise.db");
+    assert!(database.exists());
+    let other = rusqlite::Connection::open(database).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let body = json!({"agent": "scripted", "prompt": "do it"});
+    let start = || rig.call(Method::POST, "/sessions", &impatient, Some(body.clone()));
+    // One of two takes the only place, and waits for the database; it hangs up then.
+    let refused = crate::rig::within(async {
+        tokio::select! {
+            first = start() => first,
+            second = start() => second,
+        }
+    })
+    .await;
+    assert_eq!(refused.status, StatusCode::TOO_MANY_REQUESTS, "{}", refused.json());
+    // The inbox has noticed when the connections are free again.
+    let mut streams = Vec::new();
+    crate::rig::within(async {
+        while streams.len() < 3 {
+            streams.extend(rig.try_events(&impatient).await);
+        }
+    })
+    .await;
+    other.execute_batch("ROLLBACK").unwrap();
+    let sessions = rig
+        .until("/sessions", |list| {
+            let sessions = list["sessions"].as_array().unwrap();
+            !sessions.is_empty() && sessions.iter().all(|session| session["state"] == "ended")
+        })
+        .await;
+    assert_eq!(sessions["sessions"].as_array().unwrap().len(), 1, "{sessions}");
+    assert!(!rig.dir.path().join("started").exists());
+    let told = told(&rig, sessions["sessions"][0]["id"].as_str().unwrap()).await;
+    assert_eq!((told[0].0.as_str(), told[0].2.as_str()), ("user_text", "do it"));
+    assert!(told[1].2.contains("was not started"), "{told:?}");
+    let started = rig.post("/sessions", json!({"agent": "scripted"})).await;
+    assert_eq!(started.status, StatusCode::CREATED, "{}", started.json());
+    crate::rig::within(rig.stop()).await;
+}
+
+#[tokio::test]
 async fn what_goes_on_in_the_background_is_told() {
     let rig = rig().await;
     let mut holder = rig.holder().await;
