@@ -1,15 +1,11 @@
 //! Signals as a future: the orderly end.
 
-use std::time::Duration;
-
+use handraise_transport::signals::SAME;
 use tokio::{
     signal::unix::{SignalKind, signal},
     sync::mpsc,
     time::Instant,
 };
-
-/// How long signals after the first one count as the same: `timeout` and shells signal a process and then its group.
-const SAME: Duration = Duration::from_millis(500);
 
 /// Completes with the first SIGINT or SIGTERM. Both are taken over at once; one that comes later than half a second after
 /// the first ends the process the hard way, for whoever does not want to wait.
@@ -103,6 +99,8 @@ fn is_ignored(status: &str, kind: SignalKind) -> Option<bool> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[tokio::test(start_paused = true)]

@@ -5,6 +5,9 @@ use std::{fs::File, io};
 
 use rustix::fs::{FileType, Mode, OFlags};
 
+const STDIN: &str = "/proc/self/fd/0";
+pub(crate) const STDOUT: &str = "/proc/self/fd/1";
+
 /// What a descriptor is.
 pub(crate) fn kind(file: &File) -> io::Result<FileType> {
     Ok(FileType::from_raw_mode(rustix::fs::fstat(file)?.st_mode))
@@ -17,9 +20,8 @@ pub(crate) fn kind(file: &File) -> io::Result<FileType> {
 pub(crate) fn stdin() -> io::Result<(File, bool)> {
     let given = File::from(rustix::stdio::stdin().try_clone_to_owned()?);
     if kind(&given)? == FileType::Fifo
-        && rustix::fs::readlink("/proc/self/fd/0", Vec::new())
-            .is_ok_and(|name| name.as_bytes().starts_with(b"pipe:"))
-        && let Some(anew) = opened("/proc/self/fd/0", OFlags::RDONLY)
+        && !has_name(STDIN)
+        && let Some(anew) = opened(STDIN, OFlags::RDONLY)
     {
         return Ok((anew, true));
     }
@@ -28,7 +30,12 @@ pub(crate) fn stdin() -> io::Result<(File, bool)> {
 
 /// Our stdout, which is a pipe, so that a write never waits; `None` where the system does not let us.
 pub(crate) fn stdout() -> Option<File> {
-    opened("/proc/self/fd/1", OFlags::WRONLY)
+    opened(STDOUT, OFlags::WRONLY)
+}
+
+/// Whether a pipe has a name, so that somebody else may open it, as far as the system tells.
+pub(crate) fn has_name(pipe: &str) -> bool {
+    !rustix::fs::readlink(pipe, Vec::new()).is_ok_and(|name| name.as_bytes().starts_with(b"pipe:"))
 }
 
 fn opened(path: &str, way: OFlags) -> Option<File> {

@@ -14,6 +14,8 @@ pub(crate) const SILENT: Duration = Duration::from_secs(1);
 /// How long a server that takes nothing more may go on before its open calls get their errors: one that ends is better
 /// known by its exit status.
 pub(crate) const DEAF: Duration = Duration::from_millis(400);
+/// How long a server may go on once its client reads nothing more: with the supervisor's grace less than two seconds.
+pub(crate) const GONE: Duration = Duration::from_millis(500);
 /// How long what is written to the client at the end may take.
 pub(crate) const FLUSH: Duration = Duration::from_secs(5);
 /// How long everything may take once a signal has asked for the end: the supervisor's grace and a moment.
@@ -31,17 +33,16 @@ pub(crate) struct Progress {
     pub(crate) upstream_ended: bool,
     /// The server takes nothing more: what was sent to it last is lost.
     pub(crate) upstream_deaf: bool,
+    /// The client sends nothing more, and something that it sent waits for the server: how many bytes that has taken.
+    pub(crate) last_frames_wait: Option<u64>,
 }
 
 /// What the decision is about.
-#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Situation {
     pub(crate) progress: Progress,
     /// The server's process, and its supervisor, have ended.
     pub(crate) has_exited: bool,
-    /// Nothing of what it said waits for the client.
-    pub(crate) upstream_is_silent: bool,
     /// Everything for the client has been written.
     pub(crate) is_drained: bool,
     pub(crate) open_requests: usize,
@@ -77,6 +78,10 @@ pub(crate) struct Ending {
 enum Phase {
     /// The last answers to a client that has ended.
     LastCalls,
+    /// A server that takes more of what such a client has sent than so many bytes.
+    LastFrames(u64),
+    /// The server's end, after its client is gone.
+    Gone,
     /// The server's end, after its stdin was closed.
     Leave,
     /// The server's end, after it closed its stdout.
@@ -106,59 +111,70 @@ impl Ending {
     }
 
     fn judge(&mut self, now: Moment, situation: &Situation) -> Step {
-        let Progress { client_ended, client_gone, upstream_ended, upstream_deaf } = situation.progress;
         if self.reported {
-            if !self.terminated && !situation.has_exited {
-                return self.terminate();
-            }
-            if !situation.has_exited {
-                return Step::Wait(None);
-            }
-            if client_gone || situation.is_drained {
-                return Step::Exit;
-            }
-            return match self.wait(Phase::Flush, FLUSH, now) {
-                Some(until) => Step::Wait(Some(until)),
-                None => Step::Exit,
-            };
+            return self.after_report(now, situation);
         }
         if situation.has_exited {
-            if upstream_ended || client_gone {
-                return self.report();
-            }
-            if !situation.upstream_is_silent {
-                // What it said last is still being written.
-                return Step::Wait(Some(now + SILENT));
-            }
-            return match self.wait(Phase::Stdout, SILENT, now) {
-                Some(until) => Step::Wait(Some(until)),
-                None => self.report(),
-            };
+            return self.after_exit(now, situation);
         }
         if self.terminated {
             return Step::Wait(None);
         }
-        if situation.asked_to_end || client_gone {
+        if situation.asked_to_end {
             return self.terminate();
         }
-        if upstream_deaf {
+        let Progress { client_ended, client_gone, upstream_ended, upstream_deaf, last_frames_wait } =
+            situation.progress;
+        let deadline = if client_gone {
+            self.wait(Phase::Gone, GONE, now)
+        } else if upstream_deaf {
             return match self.wait(Phase::Deaf, DEAF, now) {
-                Some(until) => Step::Wait(Some(until)),
                 None => self.report(),
+                until => Step::Wait(until),
             };
-        }
-        let deadline = if upstream_ended {
+        } else if upstream_ended {
             self.wait(Phase::Silent, SILENT, now)
         } else if client_ended && situation.open_requests > 0 {
             self.wait(Phase::LastCalls, LAST_CALLS, now)
         } else if client_ended {
             self.wait(Phase::Leave, LEAVE, now)
+        } else if let Some(taken) = last_frames_wait {
+            self.wait(Phase::LastFrames(taken), LAST_CALLS, now)
         } else {
             return Step::Wait(None);
         };
         match deadline {
-            Some(until) => Step::Wait(Some(until)),
             None => self.terminate(),
+            until => Step::Wait(until),
+        }
+    }
+
+    /// The server's process has ended, and its last words may still be on their way.
+    fn after_exit(&mut self, now: Moment, situation: &Situation) -> Step {
+        if situation.progress.upstream_ended || situation.progress.client_gone {
+            return self.report();
+        }
+        if !situation.is_drained {
+            // What it said last is still being written.
+            return Step::Wait(Some(now + SILENT));
+        }
+        match self.wait(Phase::Stdout, SILENT, now) {
+            None => self.report(),
+            until => Step::Wait(until),
+        }
+    }
+
+    /// The client has been told how its calls end.
+    fn after_report(&mut self, now: Moment, situation: &Situation) -> Step {
+        if !situation.has_exited {
+            return if self.terminated { Step::Wait(None) } else { self.terminate() };
+        }
+        if situation.progress.client_gone || situation.is_drained {
+            return Step::Exit;
+        }
+        match self.wait(Phase::Flush, FLUSH, now) {
+            None => Step::Exit,
+            until => Step::Wait(until),
         }
     }
 
@@ -191,7 +207,6 @@ mod tests {
         Situation {
             progress: Progress::default(),
             has_exited: false,
-            upstream_is_silent: true,
             is_drained: true,
             open_requests: 0,
             asked_to_end: false,
@@ -208,11 +223,10 @@ mod tests {
         assert_eq!(ending.next(at(0), &running()), Step::Wait(None));
         let mut situation = Situation { has_exited: true, ..running() };
         assert_eq!(ending.next(at(0), &situation), Step::Wait(Some(at(1000))));
-        situation.upstream_is_silent = false;
+        situation.is_drained = false;
         assert_eq!(ending.next(at(5000), &situation), Step::Wait(Some(at(6000))));
         situation.progress.upstream_ended = true;
         assert_eq!(ending.next(at(7000), &situation), Step::Report);
-        situation.is_drained = false;
         assert_eq!(ending.next(at(7000), &situation), Step::Wait(Some(at(12_000))));
         situation.is_drained = true;
         assert_eq!(ending.next(at(7001), &situation), Step::Exit);
@@ -223,12 +237,31 @@ mod tests {
         let mut ending = Ending::default();
         let mut situation = running();
         situation.progress.client_gone = true;
-        assert_eq!(ending.next(at(0), &situation), Step::Terminate);
-        assert_eq!(ending.next(at(1), &situation), Step::Wait(None));
+        situation.open_requests = 1;
+        assert_eq!(ending.next(at(0), &situation), Step::Wait(Some(at(500))));
+        // The server takes what was sent last, and sees its end: that is no reason to wait anew.
+        situation.progress.client_ended = true;
+        assert_eq!(ending.next(at(499), &situation), Step::Wait(Some(at(500))));
+        assert_eq!(ending.next(at(500), &situation), Step::Terminate);
+        assert_eq!(ending.next(at(501), &situation), Step::Wait(None));
         situation.has_exited = true;
-        assert_eq!(ending.next(at(2), &situation), Step::Report);
+        assert_eq!(ending.next(at(502), &situation), Step::Report);
         situation.is_drained = false;
-        assert_eq!(ending.next(at(2), &situation), Step::Exit);
+        assert_eq!(ending.next(at(502), &situation), Step::Exit);
+    }
+
+    #[test]
+    fn a_server_that_takes_nothing_does_not_keep_a_client_that_sends_no_more() {
+        let mut ending = Ending::default();
+        let mut situation = running();
+        situation.open_requests = 1;
+        situation.progress.last_frames_wait = Some(65_536);
+        assert_eq!(ending.next(at(0), &situation), Step::Wait(Some(at(60_000))));
+        assert_eq!(ending.next(at(59_999), &situation), Step::Wait(Some(at(60_000))));
+        // However slowly it takes them.
+        situation.progress.last_frames_wait = Some(65_537);
+        assert_eq!(ending.next(at(60_000), &situation), Step::Wait(Some(at(120_000))));
+        assert_eq!(ending.next(at(120_000), &situation), Step::Terminate);
     }
 
     #[test]
@@ -260,7 +293,7 @@ mod tests {
         let situation = Situation { asked_to_end: true, is_drained: false, ..running() };
         assert_eq!(ending.next(at(0), &situation), Step::Terminate);
         assert_eq!(ending.next(at(1), &situation), Step::Wait(Some(at(1800))));
-        let situation = Situation { has_exited: true, upstream_is_silent: false, ..situation };
+        let situation = Situation { has_exited: true, ..situation };
         assert_eq!(ending.next(at(1500), &situation), Step::Wait(Some(at(1800))));
         assert_eq!(ending.next(at(1800), &situation), Step::Exit);
     }

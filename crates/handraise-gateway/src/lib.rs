@@ -17,6 +17,7 @@
 
 mod anew;
 mod client;
+mod closing;
 mod ending;
 mod error;
 mod flow;
@@ -28,6 +29,7 @@ mod stderr;
 mod turns;
 mod waiter;
 mod wake;
+mod watch;
 
 use std::{ffi::OsString, fmt::Write as _, os::unix::ffi::OsStrExt as _, path::PathBuf, sync::Arc};
 

@@ -9,7 +9,7 @@ use rustix::{
     net::{SendAncillaryBuffer, SendFlags},
 };
 
-use crate::anew;
+use crate::{anew, waiter::Until};
 
 /// How many pieces go into one write.
 const MOST_PIECES: usize = 64;
@@ -24,6 +24,10 @@ pub(crate) struct Outlet {
     written: usize,
     /// How many bytes of ours are in the pieces.
     made: usize,
+    /// How many bytes have been written at all.
+    taken: u64,
+    /// Whether it matters that the reader goes while nothing waits to be written.
+    watches_reader: bool,
 }
 
 /// What is written: places in the buffer that was read into, and frames that were made.
@@ -63,7 +67,7 @@ impl Outlet {
     /// Writes to a pipe of our own.
     pub(crate) fn to_pipe(file: File) -> std::io::Result<Self> {
         rustix::io::ioctl_fionbio(&file, true)?;
-        Ok(Self::new(file, Way::NonBlocking))
+        Ok(Self::new(file, Way::NonBlocking, true))
     }
 
     /// Writes to our stdout.
@@ -71,17 +75,27 @@ impl Outlet {
         let stdout = File::from(rustix::stdio::stdout().try_clone_to_owned()?);
         let kind = anew::kind(&stdout)?;
         Ok(match kind {
-            FileType::Socket => Self::new(stdout, Way::Socket),
-            FileType::Fifo => match anew::stdout() {
-                Some(pipe) => Self::new(pipe, Way::NonBlocking),
-                None => Self::new(stdout, Way::Careful),
-            },
-            _ => Self::new(stdout, Way::Blocking),
+            FileType::Socket => Self::new(stdout, Way::Socket, true),
+            FileType::Fifo => {
+                // A pipe with a name may get another reader.
+                let watches_reader = !anew::has_name(anew::STDOUT);
+                match anew::stdout() {
+                    Some(pipe) => Self::new(pipe, Way::NonBlocking, watches_reader),
+                    None => Self::new(stdout, Way::Careful, watches_reader),
+                }
+            }
+            _ => Self::new(stdout, Way::Blocking, false),
         })
     }
 
-    fn new(file: File, way: Way) -> Self {
-        Self { to: To::Open(file, way), pieces: VecDeque::new(), written: 0, made: 0 }
+    fn new(file: File, way: Way, watches_reader: bool) -> Self {
+        let to = To::Open(file, way);
+        Self { to, pieces: VecDeque::new(), written: 0, made: 0, taken: 0, watches_reader }
+    }
+
+    /// What it is waited for.
+    pub(crate) fn until(&self) -> Option<Until> {
+        if self.is_empty() { self.watches_reader.then_some(Until::Deaf) } else { Some(Until::Room) }
     }
 
     /// The descriptor, while it is open.
@@ -97,6 +111,11 @@ impl Outlet {
     /// How many bytes of our own wait.
     pub(crate) fn made(&self) -> usize {
         self.made
+    }
+
+    /// How many bytes the other side has taken at all.
+    pub(crate) fn taken(&self) -> u64 {
+        self.taken
     }
 
     /// A line as it came. Lines that follow each other become one piece.
@@ -154,6 +173,7 @@ impl Outlet {
     }
 
     fn advance<'a>(&mut self, count: usize, bytes: &impl Fn(Range<usize>) -> &'a [u8]) {
+        self.taken += count as u64;
         let mut written = self.written + count;
         while let Some(piece) = self.pieces.front() {
             let (length, made) = match piece {
@@ -181,8 +201,9 @@ impl Outlet {
         self.clear();
     }
 
-    /// Whether the pipe holds what its reader, who has closed it, has not read.
-    pub(crate) fn holds_unread(&self) -> bool {
+    /// The reader has gone, which is told once. Whether the pipe holds what it has not read.
+    pub(crate) fn note_deaf(&mut self) -> bool {
+        self.watches_reader = false;
         self.file().is_some_and(|pipe| rustix::io::ioctl_fionread(pipe).is_ok_and(|bytes| bytes > 0))
     }
 }
@@ -218,13 +239,13 @@ mod tests {
         let (read, write) = rustix::pipe::pipe().unwrap();
         let write = File::from(write);
         rustix::io::ioctl_fionbio(&write, way == Way::NonBlocking).unwrap();
-        (read.into(), Outlet::new(write, way))
+        (read.into(), Outlet::new(write, way, true))
     }
 
     fn socket() -> (File, Outlet) {
         let (read, write) = UnixStream::pair().unwrap();
         let [read, write] = [read, write].map(|end| File::from(std::os::fd::OwnedFd::from(end)));
-        (read, Outlet::new(write, Way::Socket))
+        (read, Outlet::new(write, Way::Socket, true))
     }
 
     /// Writes all, and reads whatever makes it wait.

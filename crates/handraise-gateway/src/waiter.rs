@@ -272,6 +272,37 @@ mod tests {
         }
     }
 
+    fn socket() -> (File, File) {
+        let (ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
+        (std::os::fd::OwnedFd::from(ours).into(), std::os::fd::OwnedFd::from(theirs).into())
+    }
+
+    #[test]
+    fn a_client_that_is_not_read_is_told_of_once_it_has_gone_and_keeps_what_it_sent() {
+        for make in [pipe, socket] {
+            for mut waiter in waiters() {
+                let ((mut client, mut from_client), (gone, to_client)) = (make(), make());
+                let interests = |until: Option<Until>| {
+                    let mut interests = [NOBODY; EVERYBODY];
+                    interests[Who::Client as usize] = (Some(client.as_fd()), until);
+                    interests[Who::ToClient as usize] = (Some(to_client.as_fd()), until);
+                    interests
+                };
+                from_client.write_all(b"x").unwrap();
+                let deaf = interests(Some(Until::Deaf));
+                assert_eq!(waiter.wait(&deaf, Some(&AT_ONCE)), Ready::default());
+                drop(gone);
+                let ready = waiter.wait(&deaf, None);
+                assert!(ready.has(Who::ToClient) && !ready.has(Who::Client));
+                drop(from_client);
+                assert!(waiter.wait(&deaf, None).has(Who::Client));
+                assert_eq!(waiter.wait(&interests(None), Some(&AT_ONCE)), Ready::default());
+                assert!(waiter.wait(&interests(Some(Until::Input)), None).has(Who::Client));
+                assert_eq!((client.read(&mut [0; 2]).unwrap(), client.read(&mut [0; 2]).unwrap()), (1, 0));
+            }
+        }
+    }
+
     #[test]
     fn who_is_closed_or_has_left_is_not_told_of() {
         for mut waiter in waiters() {

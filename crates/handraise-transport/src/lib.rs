@@ -14,6 +14,7 @@ pub mod ids;
 pub mod limited;
 pub mod lines;
 pub mod program;
+pub mod signals;
 pub mod spawn;
 pub mod supervise;
 pub mod surrogates;

@@ -1,7 +1,8 @@
 //! How it ends: the client's end, the server's, ours.
 
-use std::process::Command;
+use std::process::{Command, Stdio};
 
+use handraise_transport::clock::{Clock as _, SystemClock};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -168,7 +169,7 @@ fn a_client_that_is_gone_ends_everything() {
     let home = Home::new();
     let mut command = home.handraise(&["mcp", "--"]);
     command.args([binary(), "fake-server"]);
-    command.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = command.spawn().unwrap();
     drop(child.stdout.take());
     let mut stdin = child.stdin.take().unwrap();
@@ -232,18 +233,65 @@ fn a_storm_of_sighup_costs_no_call_and_the_last_one_counts() {
     assert_eq!(gateway.wait(), Some(0));
 }
 
+/// A gateway whose server is stubborn, and what is below it.
+fn with_stubborn_server(home: &Home) -> (Gateway, Vec<u32>) {
+    let script = "trap '' TERM; echo '{\"jsonrpc\":\"2.0\",\"method\":\"up\"}'; while :; do sleep 1; done";
+    let gateway = Gateway::command(home, &["--", "sh", "-c", script]);
+    assert_eq!(gateway.receive()["method"], "up");
+    let below = tree(gateway.child.id());
+    (gateway, below)
+}
+
 #[test]
 fn a_second_signal_ends_at_once() {
     let home = Home::new();
-    let mut gateway = Gateway::command(&home, &["--", "sh", "-c", "trap '' TERM; while :; do sleep 1; done"]);
-    wait_for("the server", || (tree(gateway.child.id()).len() >= 3).then_some(()));
-    let below = tree(gateway.child.id());
+    let (mut gateway, below) = with_stubborn_server(&home);
+    terminate(gateway.child.id());
+    wait_for("word of the first", || gateway.log.text().contains("ending in order").then_some(()));
+    let first = SystemClock.boot_millis();
+    // Whatever comes within half a second of the first is the same.
+    let child = &mut gateway.child;
+    let status = wait_for("the end", || {
+        terminate(child.id());
+        child.try_wait().unwrap()
+    });
+    let took = SystemClock.boot_millis() - first;
+    assert_eq!(status.code(), Some(1));
+    assert!(gateway.log.text().contains("on the second signal"), "{}", gateway.log.text());
+    assert!(took >= 450, "{took} ms after word of the first");
+    assert_gone(&below);
+}
+
+#[test]
+fn a_signal_that_comes_twice_at_once_ends_in_order() {
+    let home = Home::new();
+    let (mut gateway, below) = with_stubborn_server(&home);
+    gateway.call(&json!(1), "any", &json!({}));
     terminate(gateway.child.id());
     wait_for("word of the first", || gateway.log.text().contains("ending in order").then_some(()));
     terminate(gateway.child.id());
-    assert_eq!(gateway.wait(), Some(1));
-    assert!(gateway.log.text().contains("on the second signal"), "{}", gateway.log.text());
+    // Which is to say that the server has its second, and the client its answer.
+    let error = gateway.receive();
+    assert!(error["error"]["message"].as_str().unwrap().contains("exit status 137"), "{error}");
+    assert_eq!(gateway.wait(), Some(137));
     assert_gone(&below);
+}
+
+#[test]
+fn the_end_by_timeout_which_signals_the_group_as_well_is_in_order() {
+    // It ends by itself, but not at once.
+    let script = "trap 'sleep 0.2; exit 7' TERM; echo >&2 up; while :; do sleep 0.1; done";
+    for _ in 0..4 {
+        let home = Home::new();
+        let gateway = home.handraise(&["mcp", "--", "sh", "-c", script]);
+        let mut timeout = Command::new("timeout");
+        timeout.args(["--preserve-status", "1"]).arg(gateway.get_program()).args(gateway.get_args());
+        timeout.env_clear().envs(gateway.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        let output = timeout.stdin(Stdio::piped()).output().unwrap();
+        let log = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(7), "{log}");
+        assert!(log.contains("ending in order") && !log.contains("on the second signal"), "{log}");
+    }
 }
 
 #[test]

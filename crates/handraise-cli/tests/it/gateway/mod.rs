@@ -6,6 +6,7 @@ mod confirming;
 mod ending;
 mod example;
 pub(crate) mod frames;
+mod gone;
 mod hostile;
 mod over_cut_streams;
 mod over_http;

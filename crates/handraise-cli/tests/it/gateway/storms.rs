@@ -75,7 +75,7 @@ fn a_storm_of_sighup_costs_no_call_no_question_and_no_memory() {
 }
 
 /// Waits until nothing moves any more: not even the processor, of the gateway, its supervisor and the server.
-fn wait_until_still(gateway: &Child) {
+pub(super) fn wait_until_still(gateway: &Child) {
     let spent = || {
         let below = tree(gateway.id());
         let all = below.iter().chain([&gateway.id()]).map(|process| ticks(*process)).sum::<u64>();
