@@ -239,7 +239,7 @@ fn doctor_finds_what_the_next_command_would_not_start_with() {
 }
 
 #[test]
-fn the_demo_asks_five_forms_in_one_turn_and_a_script_s_question_and_leaves_nothing_behind() {
+fn the_demo_asks_five_forms_in_one_turn_a_script_s_question_and_a_tool_s_and_leaves_nothing_behind() {
     let home = Home::new();
     let folders = home.path().join("tmp");
     std::fs::create_dir(&folders).unwrap();
@@ -293,6 +293,12 @@ fn the_demo_asks_five_forms_in_one_turn_and_a_script_s_question_and_leaves_nothi
     let path = format!("/api/v1/asks/{}/answer", next("script")["id"].as_str().unwrap());
     assert_eq!(call(url, "POST", &path, Some(&page), Some(&pick("answer", &["no"]))).status, 200);
     wait_for("the end of the script", || log.text().contains("exits with 6").then_some(()));
+    let refusal = next("refusal");
+    assert_eq!(refusal["questions"][0]["prompt"], "Which device should tapOn use?", "{refusal}");
+    let path = format!("/api/v1/asks/{}/answer", refusal["id"].as_str().unwrap());
+    assert_eq!(call(url, "POST", &path, Some(&page), Some(&pick("deviceId", &["A1B2-C3D4"]))).status, 200);
+    wait_for("the end of the call", || log.text().contains("went on with the answer").then_some(()));
+    assert!(log.text().contains("A1B2-C3D4"), "{}", log.text());
     terminate(demo.0.id());
     assert!(demo.0.wait().unwrap().success(), "{}", log.text());
     assert_eq!(std::fs::read_dir(&folders).unwrap().count(), 0, "nothing is left");

@@ -1,4 +1,6 @@
-//! `handraise demo`: the inbox in a throw-away data directory, with an agent and a script that ask.
+//! `handraise demo`: the inbox in a throw-away data directory, with an agent, a script and a tool that ask.
+
+mod client;
 
 use std::{net::TcpListener, path::Path, process::ExitCode};
 
@@ -14,6 +16,7 @@ use handraise_server::{AgentSettings, Ready};
 use http_body_util::BodyExt as _;
 use tokio::sync::oneshot;
 
+use self::client::Tapped;
 use crate::{
     Context, Exit,
     commands::{
@@ -31,9 +34,9 @@ use crate::{
 
 /// Answer your first questions
 ///
-/// Runs the inbox in a throw-away data directory with a scripted agent that asks five forms and a script that asks
-/// one question, and prints a sign-in link on stdout; and says how to try the gateway in an MCP client. No model and no
-/// account is needed. Ends with Ctrl-C, and leaves nothing behind.
+/// Runs the inbox in a throw-away data directory with a scripted agent that asks five forms, a script that asks one
+/// question, and a tool behind the gateway that would refuse to choose between two devices; and prints a sign-in link on
+/// stdout. No model and no account is needed. Ends with Ctrl-C, and leaves nothing behind.
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  handraise demo")]
 pub(crate) struct Arguments {
@@ -63,7 +66,7 @@ async fn serve(context: &Context, folder: &Path) -> Exit {
     let shutdown = signals::shutdown_or_hangup()?;
     handraise_transport::spawn::become_subreaper()?;
     // Apart, so that the agent does not work where the inbox keeps its tokens.
-    let (folder, work) = (&folder.join("inbox"), folder.join("work"));
+    let (folder, work, gateway) = (&folder.join("inbox"), folder.join("work"), folder.join("gateway"));
     std::fs::create_dir(&work).with_context(|| format!("cannot make {}", work.display()))?;
     let mut settings = up::server_settings(&context.in_data_dir(folder))?;
     settings.agents = vec![AgentSettings {
@@ -85,9 +88,9 @@ async fn serve(context: &Context, folder: &Path) -> Exit {
     };
     let guide = async {
         if ready.await.is_ok() {
-            suggest_the_gateway();
-            let (agent, script) = tokio::join!(guide(folder), script(folder));
-            for error in [agent.err(), script.err()].into_iter().flatten() {
+            let (agent, script, tool) =
+                tokio::join!(guide(folder), script(folder), tool(context, folder, &gateway));
+            for error in [agent.err(), script.err(), tool.err()].into_iter().flatten() {
                 tracing::warn!(error = output::told(&error), "a part of the demo does not work");
             }
         }
@@ -100,16 +103,6 @@ async fn serve(context: &Context, folder: &Path) -> Exit {
     }
     output::complain("The demo is over; nothing of it is left.");
     Ok(ExitCode::SUCCESS)
-}
-
-/// The gateway asks in an MCP client's own prompt, which the demo does not have.
-fn suggest_the_gateway() {
-    if let Ok(own) = own_path() {
-        output::complain(&format!(
-            "Have an MCP client? Its own prompt asks which device, when the scripted server behind the gateway is told to \
-             tap on OK: claude mcp add devices -- {own} mcp -- {own} fake-server (other clients: docs/gateway.md)"
-        ));
-    }
 }
 
 fn own_path() -> anyhow::Result<String> {
@@ -159,16 +152,39 @@ async fn script(data_dir: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Calls a tool through the gateway as an MCP client would, and says on stderr how the call ended.
+async fn tool(context: &Context, data_dir: &Path, own_dir: &Path) -> anyhow::Result<()> {
+    let ended = match client::tap(context, data_dir, own_dir).await? {
+        Tapped::Ran(said) => format!("The same call went on with the answer, and the tool says: {said}"),
+        Tapped::Refused => "The call ended with the tool's refusal, as without the gateway.".to_owned(),
+    };
+    output::complain(&ended);
+    let own = own_path()?;
+    output::complain(&format!(
+        "An MCP client of your own asks in its own prompt: claude mcp add devices -- {own} mcp -- {own} fake-server \
+         (other clients: docs/gateway.md)"
+    ));
+    Ok(())
+}
+
 /// What an event means to somebody who watches the demo.
 fn progress(event: &str, data: &str, session: &str) -> Option<String> {
     match event {
         event::ASK_OPENED => {
             let ask: Ask = serde_json::from_str(data).ok()?;
-            if ask.content.source == Source::Script {
-                return Some(
-                    "A script asks: handraise ask \"Deploy the shop?\" --choice yes --choice no && …"
-                        .to_owned(),
-                );
+            match ask.content.source {
+                Source::Script => {
+                    let asks =
+                        "A script asks: handraise ask \"Deploy the shop?\" --choice yes --choice no && …";
+                    return Some(asks.to_owned());
+                }
+                Source::Refusal => {
+                    let tool = client::TOOL;
+                    return Some(format!(
+                        "{tool} of an MCP server refused to choose a device; the gateway made that a question."
+                    ));
+                }
+                Source::Elicitation | Source::Permission | Source::Confirm | Source::Tool => {}
             }
             let count = ask.content.questions.len();
             let questions = if count == 1 { "a question" } else { "a few questions in one form" };
@@ -177,7 +193,7 @@ fn progress(event: &str, data: &str, session: &str) -> Option<String> {
         event::ASK_SETTLED => {
             let ask: Ask = serde_json::from_str(data).ok()?;
             let outcome = ask.settlement?.outcome;
-            (ask.content.source != Source::Script)
+            (ask.content.source == Source::Elicitation)
                 .then(|| format!("Settled: {}. The same turn of the agent goes on.", outcome.as_str()))
         }
         event::SESSION_MESSAGE => {
