@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use handraise_core::Moment;
 use handraise_mcp::Now;
 use handraise_mcp::canonical::{Dialect, canonical};
-use handraise_mcp::refusal::Rules;
+use handraise_mcp::refusal::{Refusal, Rules};
 use handraise_mcp::seal::{Bound, ClockId, Expiry, Keyring, Offered, RefusalState};
 
 const CLOCK: ClockId = ClockId([7; 16]);
@@ -44,7 +44,7 @@ fn arguments() -> String {
 }
 
 fn state() -> RefusalState {
-    let ambiguity = Rules::presets().read(refusal(), |_| false).unwrap();
+    let ambiguity = Rules::presets().read(refusal(), |_| false).and_then(Refusal::ambiguity).unwrap();
     RefusalState {
         upstream: "devices".into(),
         refusal: ambiguity.rule.name().into(),

@@ -148,6 +148,11 @@ impl Handshake {
         !self.is_discovered && negotiated.is_some_and(|version| version < FIRST_MODERN)
     }
 
+    /// Whether the connection was opened by `initialize`.
+    pub(crate) fn is_opened(&self) -> bool {
+        self.opening.is_some()
+    }
+
     /// The party of a request that does not describe itself. A connection that nobody opened declares nothing.
     pub(crate) fn party(&self) -> Party {
         let Some(opening) = &self.opening else {

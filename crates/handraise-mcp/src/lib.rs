@@ -29,6 +29,7 @@ pub mod refusal;
 pub mod seal;
 
 mod now;
+mod spelled;
 mod visible;
 
 pub use envelope::{Caller, Envelope, EnvelopeConfig, Limits, Out, Process, Reached, Route, Spend};

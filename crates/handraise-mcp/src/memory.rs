@@ -55,14 +55,14 @@ fn digest(ambiguity: &Ambiguity) -> [u8; 32] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::refusal::Rules;
+    use crate::refusal::{Refusal, Rules};
 
     fn ambiguity(values: &[&str]) -> Ambiguity {
         let devices: Vec<_> = values.iter().map(|value| serde_json::json!({"deviceId": value})).collect();
         let result = serde_json::json!({
             "structuredContent": {"code": "ambiguous_device_target", "devices": devices},
         });
-        Rules::presets().read(&result.to_string(), |_| false).unwrap()
+        Rules::presets().read(&result.to_string(), |_| false).and_then(Refusal::ambiguity).unwrap()
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! JSON pointers (RFC 6901) walked over raw text: what they point at keeps its own bytes.
 
 use std::fmt;
+use std::ops::ControlFlow;
 
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
@@ -236,6 +237,45 @@ pub(crate) fn sole<'a>(object: &'a RawValue, name: &str) -> Result<Option<&'a Ra
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Unclear;
 
+/// Hands out the items of an array in order, until `each` breaks. What follows then is not read.
+///
+/// `None` when it is no array, or no JSON as far as it was read.
+pub(crate) fn each_item<'a>(
+    array: &'a RawValue,
+    each: impl FnMut(&'a RawValue) -> ControlFlow<()>,
+) -> Option<()> {
+    struct Each<'f, F> {
+        each: F,
+        has_broken: &'f mut bool,
+    }
+
+    impl<'de, F: FnMut(&'de RawValue) -> ControlFlow<()>> Visitor<'de> for Each<'_, F> {
+        type Value = ();
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an array")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(mut self, mut items: A) -> Result<(), A::Error> {
+            while let Some(item) = items.next_element()? {
+                if (self.each)(item).is_break() {
+                    *self.has_broken = true;
+                    return Err(A::Error::custom("enough"));
+                }
+            }
+            Ok(())
+        }
+    }
+
+    if !array.get().starts_with('[') {
+        return None;
+    }
+    let mut has_broken = false;
+    let visitor = Each { each, has_broken: &mut has_broken };
+    let read = serde_json::Deserializer::from_str(array.get()).deserialize_seq(visitor);
+    (read.is_ok() || has_broken).then_some(())
+}
+
 /// A JSON string's value; nothing for any other value.
 pub(crate) fn string(value: &RawValue) -> Option<String> {
     if !value.get().starts_with('"') {
@@ -303,5 +343,22 @@ mod tests {
         let list: &RawValue = serde_json::from_str("[1, 2,3]").unwrap();
         assert_eq!(items(list, 3).map(|items| items.len()), Some(3));
         assert_eq!(items(list, 2).map(|items| items.len()), None);
+    }
+
+    #[test]
+    fn a_list_is_read_as_far_as_it_is_wanted() {
+        let read = |list: &str, most: usize| {
+            let list = RawValue::from_string(list.to_owned()).unwrap();
+            let mut found = Vec::new();
+            let read = each_item(&list, |item| {
+                found.push(item.get().to_owned());
+                if found.len() == most { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            });
+            read.map(|()| found.join("|"))
+        };
+        assert_eq!(read("[1, {\"a\":2},3]", 9).as_deref(), Some("1|{\"a\":2}|3"));
+        assert_eq!(read("[1, {\"a\":2},3]", 2).as_deref(), Some("1|{\"a\":2}"));
+        assert_eq!(read("[]", 1).as_deref(), Some(""));
+        assert_eq!(read("{}", 1), None);
     }
 }

@@ -7,7 +7,7 @@ use super::{Envelope, Out, Route, failed};
 use crate::Now;
 use crate::frame::reply::{self, INTERNAL, INVALID_REQUEST};
 use crate::frame::splice::Splice;
-use crate::frame::{Id, Looks, RequestId, Scanner, ServerFrame, Shape, member_at, member_named};
+use crate::frame::{Id, Looks, RequestId, ServerFrame, Shape, member_at};
 
 impl Envelope {
     /// Takes a frame of the upstream. Once [`Self::upstream_ended`] has answered for it, nothing of it counts.
@@ -46,6 +46,8 @@ impl Envelope {
                 }
                 _ => Route::Forward,
             },
+            // Some parsers may take it for a response.
+            Shape::Other if self.is_legacy_question(frame) => Route::Consumed,
             Shape::Other => Route::Forward,
         }
     }
@@ -73,7 +75,7 @@ impl Envelope {
                     (Opens::Discovery, Some(_)) => self.handshake.discovered(),
                     (Opens::Nothing | Opens::Session | Opens::Discovery, _) => {}
                 }
-                if plain.is_legacy && is_question(frame) {
+                if plain.is_legacy && self.is_question(frame) {
                     out.push(unasked_question(plain.id));
                     return Route::Consumed;
                 }
@@ -105,7 +107,14 @@ impl Envelope {
         now: Now,
         out: &mut Vec<Out>,
     ) -> Route {
-        let Some(private) = id.text().filter(|id| self.ids.is_request(id)) else { return Route::Forward };
+        let Some(private) = id.text().filter(|id| self.ids.is_request(id)) else {
+            // A second answer, or a late one: nobody says that its client takes no notice.
+            if self.is_legacy_question(frame) {
+                out.push(unasked_question(id.to_owned()));
+                return Route::Consumed;
+            }
+            return Route::Forward;
+        };
         let Some(call) = self.ours.remove(&*private) else {
             self.guarded_response(&private, frame, now, out);
             return Route::Consumed;
@@ -113,7 +122,7 @@ impl Envelope {
         match self.open.remove(call.borrow()) {
             Some(Open::Rerun(rerun)) => {
                 self.progress.ran_again(rerun.call.progress_token());
-                if is_question(frame) {
+                if self.is_question(frame) {
                     out.push(unasked_question(call));
                 } else {
                     let mut splice = Splice::default();
@@ -125,6 +134,20 @@ impl Envelope {
             Some(Open::Plain(_) | Open::Called(_) | Open::Asking(_) | Open::Guarded(_)) | None => {}
         }
         Route::Consumed
+    }
+
+    /// Whether some reader takes a response for `input_required`, which no session of the push era understands.
+    pub(super) fn is_question(&self, frame: &ServerFrame<'_>) -> bool {
+        self.process.may_be_question(frame) && frame.is_input_required_to_somebody()
+    }
+
+    /// The same, of a frame that belongs to no open request, for the client of a session.
+    fn is_legacy_question(&self, frame: &ServerFrame<'_>) -> bool {
+        let may_be_one = || match frame.shape {
+            Shape::Response { .. } => self.process.may_be_question(frame),
+            _ => self.process.may_say_question(frame.bytes()),
+        };
+        self.handshake.is_opened() && may_be_one() && frame.is_input_required_to_somebody()
     }
 
     /// Takes a cancellation by the upstream: of a question of its own, or, in the modern era, of a subscription.
@@ -145,15 +168,6 @@ impl Envelope {
         }
         if self.ids.is_private(&id) { Route::Consumed } else { Route::Forward }
     }
-}
-
-/// Whether a response is `input_required`, which no session of the push era understands.
-pub(super) fn is_question(frame: &ServerFrame<'_>) -> bool {
-    let kind = || {
-        member_named(frame.result()?, "resultType")
-            .and_then(|kind| Scanner::new(kind.as_bytes()).string().ok())
-    };
-    frame.looks.question && kind().is_some_and(|kind| kind.is("input_required"))
 }
 
 /// What the client gets instead: several clients show `input_required` as an empty result.

@@ -3,7 +3,6 @@
 use handraise_core::words::{Outcome, Provenance, Rail};
 
 use crate::Now;
-use crate::envelope::from_upstream::is_question;
 use crate::envelope::open::{Call, tool};
 use crate::envelope::refused::Subject;
 use crate::envelope::{Caller, Envelope, Out, Route};
@@ -138,7 +137,7 @@ impl Envelope {
         if !frame.looks.question {
             return;
         }
-        if is_question(frame) {
+        if frame.is_input_required() {
             self.handshake.discovered();
         }
         let state = frame.result().and_then(|result| member_named(result, "requestState")).and_then(string);

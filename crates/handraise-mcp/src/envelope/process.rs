@@ -11,9 +11,10 @@ use memchr::memmem::Finder;
 
 use crate::confirm::ConfirmConfig;
 use crate::envelope::ledger::{Harmful, PassedOn, Spent};
-use crate::frame::{Looks, NoFrame, ServerFrame};
-use crate::refusal::{MAX_REFUSAL_BYTES, Rules};
+use crate::frame::{INPUT_REQUIRED, Looks, NoFrame, ServerFrame};
+use crate::refusal::{LARGEST_WHOLE, Rules, ends};
 use crate::seal::{ClockId, Keyring};
+use crate::spelled::Characters;
 
 /// What states say that they are about (S22). Most connections never seal one, so it is found once it is needed.
 pub struct Upstream(LazyLock<String, Box<dyn FnOnce() -> String + Send>>);
@@ -106,17 +107,13 @@ pub struct Reached {
     pub spent_states: u64,
 }
 
-/// The largest frame that may hold a refusal: the largest that is read, and room for what stands around it.
-const LARGEST_REFUSAL_FRAME: usize = MAX_REFUSAL_BYTES + QUESTION_ENDS;
-
-/// How much of the beginning and of the end of a larger frame is looked at for the word of a question.
-const QUESTION_ENDS: usize = 16 * 1024;
-
 /// What all connections of one process share.
 #[derive(Debug)]
 pub struct Process {
     pub(super) config: EnvelopeConfig,
     question: Finder<'static>,
+    /// Of which characters an escape can be part of a question's word.
+    question_hides: Characters,
     /// Whether all words that are looked for have an underscore: what has none, and no escape, has none of them. That is
     /// one fast pass instead of three.
     has_underscores: bool,
@@ -135,7 +132,8 @@ impl Process {
         let has_underscores = config.rules.iter().all(|rule| is_word_with_underscore(rule.code()));
         Self {
             config,
-            question: Finder::new(b"input_required"),
+            question: Finder::new(INPUT_REQUIRED),
+            question_hides: Characters::of(INPUT_REQUIRED.bytes()),
             has_underscores,
             asks: AtomicBool::new(true),
             bytes: AtomicU64::new(0),
@@ -186,16 +184,43 @@ impl Process {
 
     /// The tests that every result passes: they decide what is read, and must cost less than moving it.
     fn look(&self, bytes: &[u8]) -> Looks {
-        if bytes.len() <= LARGEST_REFUSAL_FRAME {
-            if self.has_underscores && memchr2(b'_', b'\\', bytes).is_none() {
-                return Looks::default();
-            }
-            let question = self.question.find(bytes).is_some();
-            return Looks { refusal: self.config.rules.may_match(bytes), question };
+        if bytes.len() <= LARGEST_WHOLE {
+            return self.look_through(bytes);
         }
-        // No refusal is that large. A question says what it is before or after what it is about.
-        let ends = [&bytes[..QUESTION_ENDS], &bytes[bytes.len() - QUESTION_ENDS..]];
-        Looks { refusal: false, question: ends.iter().any(|end| self.question.find(end).is_some()) }
+        Looks {
+            refusal: self.config.rules.may_match(bytes),
+            question: ends(bytes).iter().any(|end| self.may_say_question(end)),
+            is_large: true,
+        }
+    }
+
+    fn look_through(&self, bytes: &[u8]) -> Looks {
+        if self.has_underscores && memchr2(b'_', b'\\', bytes).is_none() {
+            return Looks::default();
+        }
+        let rules = &self.config.rules;
+        // Mostly there is none, and one pass says so for both.
+        let is_hidden = self.question_hides.and(rules.hides()).are_escaped_in(bytes);
+        let is_hidden = |hides: Characters| is_hidden && hides.are_escaped_in(bytes);
+        Looks {
+            refusal: rules.has_plain(bytes) || is_hidden(rules.hides()),
+            question: self.question.find(bytes).is_some() || is_hidden(self.question_hides),
+            is_large: false,
+        }
+    }
+
+    /// Whether a response may be a question, wherever in a large one it says so. Only the push era asks: there no question
+    /// may go on, and to everybody else it costs nothing.
+    pub(super) fn may_be_question(&self, frame: &ServerFrame<'_>) -> bool {
+        frame.looks.question || frame.looks.is_large && self.may_say_question(frame.bytes())
+    }
+
+    /// Whether the word of a question stands in there, however it is spelled. False is certain.
+    pub(super) fn may_say_question(&self, bytes: &[u8]) -> bool {
+        // Before the first underscore or escape there is at most the beginning of the word.
+        let Some(at) = memchr2(b'_', b'\\', bytes) else { return false };
+        let rest = &bytes[at.saturating_sub(INPUT_REQUIRED.len())..];
+        self.question.find(rest).is_some() || self.question_hides.are_escaped_in(rest)
     }
 
     /// Spends a state; false when it was spent before.
@@ -264,6 +289,8 @@ mod tests {
     use super::*;
     use crate::refusal::{Entry, Rule, RuleSource};
 
+    const CODE: &str = "ambiguous_device_target";
+
     fn process(code: &str) -> Process {
         let rule = Rule::new(RuleSource {
             name: "other".into(),
@@ -289,9 +316,14 @@ mod tests {
             for (text, refusal, question) in [
                 (escaped.as_str(), true, false),
                 ("ambiguous_device_target", true, false),
-                ("ambiguous\\u005fdevice\\u005Ftarget", true, false),
-                ("ambiguous\\\\u005fdevice\\\\u005ftarget", true, false),
+                ("ambiguous_de\\u0076ice_target", true, false),
+                ("ambiguous_de\\\\u0076ice_target", true, false),
+                // An escape of a letter that both words have: worth reading for both.
+                ("ambiguous\\u005fdevice\\u005Ftarget", true, true),
+                ("ambiguous\\\\u005fdevice\\\\u005ftarget", true, true),
                 ("input_required", false, true),
+                ("input\\u005frequired", true, true),
+                ("\\u006eput", false, true),
                 ("plain text, no word at all", false, false),
                 ("a_b \\n c", false, false),
             ] {
@@ -306,19 +338,33 @@ mod tests {
     #[test]
     fn large_results_are_looked_at_by_their_ends() {
         let process = process("other_code");
-        let filling = "x".repeat(MAX_REFUSAL_BYTES);
-        for (text, question) in [
-            (format!("input_required{filling}____________________"), true),
-            (format!("{filling}____________________input_required"), true),
-            (format!("{filling}ambiguous_device_target{filling}"), false),
+        let filling = "x".repeat(LARGEST_WHOLE);
+        for (text, refusal, question) in [
+            (format!("input_required{filling}"), false, true),
+            (format!("{filling}input_re\\u0071uired"), false, true),
+            (format!("{filling}ambiguous_device_target"), true, false),
+            (format!("ambiguous_de\\u0076ice_target{filling}"), true, false),
+            (format!("{filling}ambiguous_device_target,input_required{filling}"), false, false),
+            (format!("ambiguous_device_target{}", filling.repeat(4)), false, false),
         ] {
-            assert_eq!(
-                process.look(text.as_bytes()),
-                Looks {
-                    refusal: text.len() <= LARGEST_REFUSAL_FRAME && text.contains("ambiguous"),
-                    question
-                }
-            );
+            assert_eq!(process.look(text.as_bytes()), Looks { refusal, question, is_large: true });
+            let is_in_there = question || text.contains("required");
+            assert_eq!(process.may_say_question(text.as_bytes()), is_in_there);
+        }
+    }
+
+    #[test]
+    fn the_word_of_a_question_is_found_at_every_place_however_it_is_spelled() {
+        let process = process("other_code");
+        for word in
+            ["input_required", "\\u0069nput_required", "input\\u005Frequired", "input_required\\u0000"]
+        {
+            for before in ["", "_", "\\", "_____________", "______________", "x\\nx_x\\u00e9", "inputinput"] {
+                assert!(process.may_say_question(format!("{before}{word}").as_bytes()), "{before}{word}");
+            }
+        }
+        for text in ["", "_", "\\u005", "input_require", "inputrequired", "\\u00e9_\\n"] {
+            assert!(!process.may_say_question(text.as_bytes()), "{text}");
         }
     }
 }

@@ -1,17 +1,19 @@
 //! An ambiguous refusal: whether it becomes a question, and what is recorded when it does not (mcp.md §3).
 
+use std::sync::Arc;
+
 use handraise_core::words::{Era, Outcome, Provenance, Rail};
 
 use crate::Now;
 use crate::canonical::{self, Dialect};
 use crate::declared::Party;
-use crate::envelope::from_upstream::{is_question, unasked_question};
+use crate::envelope::from_upstream::unasked_question;
 use crate::envelope::mrtr::string;
 use crate::envelope::open::{Call, Plain, carries, tool};
 use crate::envelope::{Envelope, Out, Route};
 use crate::frame::{ClientFrame, ServerFrame, member_named};
 use crate::record::Record;
-use crate::refusal::Ambiguity;
+use crate::refusal::{Ambiguity, Refusal, Rule};
 use crate::visible;
 
 /// The longest name of a tool that a question names, in bytes.
@@ -76,7 +78,7 @@ impl Envelope {
         let Ok(request) = ClientFrame::read(call.bytes()) else { return Route::Forward };
         let party = self.party(&request);
         if party.era == Era::Push
-            && is_question(frame)
+            && self.is_question(frame)
             && let Some(id) = call.id()
         {
             out.push(unasked_question(id.to_owned()));
@@ -84,29 +86,38 @@ impl Envelope {
         }
         self.note_passed_on(frame);
         if call.approval.is_some()
+            && (frame.looks.question || frame.looks.refusal)
             && let Some(state) = frame.result().and_then(|result| member_named(result, "requestState"))
             && let Some(state) = string(state)
         {
             self.note_confirmed(&call, &state, now);
         }
-        let result = frame.result().filter(|_| frame.looks.refusal);
-        let ambiguity = result.and_then(|result| {
+        let result = if frame.looks.refusal { frame.result() } else { None };
+        let refusal = result.and_then(|result| {
             self.process.config.rules.read(result, |argument| carries(&request, argument))
         });
-        let (Some(result), Some(ambiguity)) = (result, ambiguity) else {
+        let (Some(result), Some(refusal)) = (result, refusal) else {
             self.progress.forget(call.progress_token());
             return Route::Forward;
         };
-        let subject = Subject { party, tool: tool(&request), ambiguity };
+        let (tool, rule) = (tool(&request), Arc::clone(refusal.rule()));
         let arguments = request.param(|params| params.arguments.as_ref());
-        let digest = match self.bar(&call, &subject, arguments, now) {
-            Ok(digest) => digest,
-            Err(Bar { outcome, reason }) => {
-                out.push(subject.passed(outcome, reason));
+        let asked = match (self.bar_of_call(&call, &party, &tool), refusal) {
+            (Some(bar), _) => Err(bar),
+            (None, Refusal::Beyond(_, beyond)) => Err(Bar::not_offered(Some(beyond.as_str()))),
+            (None, Refusal::Ambiguous(ambiguity)) => {
+                self.bar(&call, &party, &ambiguity, arguments, now).map(|digest| (digest, ambiguity))
+            }
+        };
+        let (digest, ambiguity) = match asked {
+            Ok(asked) => asked,
+            Err(bar) => {
+                out.push(passed(&party, tool, &rule, bar));
                 self.progress.forget(call.progress_token());
                 return Route::Forward;
             }
         };
+        let subject = Subject { party, tool, ambiguity };
         if subject.party.era == Era::Mrtr {
             return self.hand_back(&call, &subject, digest, result, now, out);
         }
@@ -118,39 +129,42 @@ impl Envelope {
         Route::Consumed
     }
 
-    /// Whether the question may be asked; then the digest of the arguments that it is about (S4).
+    /// Why no refusal of a call is asked about, whatever it offers.
+    fn bar_of_call(&self, call: &Call, party: &Party, tool: &str) -> Option<Bar> {
+        if !self.process.elicitation() {
+            return Some(Bar { outcome: Outcome::Disabled, reason: None });
+        }
+        if !party.declared.takes_forms() {
+            return Some(Bar::not_offered(None));
+        }
+        if call.bar.is_some() {
+            return Some(Bar::not_offered(call.bar));
+        }
+        if self.client_is_closed {
+            return Some(Bar::not_offered(Some("client-closed")));
+        }
+        if call.upstream_asks != self.upstream_asks {
+            return Some(Bar::not_offered(Some("server-asked")));
+        }
+        (tool.len() > LONGEST_TOOL).then(|| Bar::not_offered(Some("tool-name-too-long")))
+    }
+
+    /// Whether this very question may be asked; then the digest of the arguments that it is about (S4).
     fn bar(
         &self,
         call: &Call,
-        subject: &Subject,
+        party: &Party,
+        ambiguity: &Ambiguity,
         arguments: Option<&str>,
         now: Now,
     ) -> Result<[u8; 32], Bar> {
         let config = &self.process.config;
-        if !self.process.elicitation() {
-            return Err(Bar { outcome: Outcome::Disabled, reason: None });
-        }
-        if !subject.party.declared.takes_forms() {
-            return Err(Bar::not_offered(None));
-        }
-        if call.bar.is_some() {
-            return Err(Bar::not_offered(call.bar));
-        }
-        if self.client_is_closed {
-            return Err(Bar::not_offered(Some("client-closed")));
-        }
-        if call.upstream_asks != self.upstream_asks {
-            return Err(Bar::not_offered(Some("server-asked")));
-        }
-        if subject.tool.len() > LONGEST_TOOL {
-            return Err(Bar::not_offered(Some("tool-name-too-long")));
-        }
-        let argument = subject.ambiguity.rule.argument();
+        let argument = ambiguity.rule.argument();
         let arguments = arguments.filter(|arguments| *arguments != "null").unwrap_or("{}");
         let canonical = canonical::canonical(arguments.as_bytes(), Some(argument), Dialect::Plain)
             .map_err(|unbindable| Bar::not_offered(Some(unbindable.as_str())))?;
-        if subject.party.era == Era::Push {
-            if self.declined.remembers(&subject.ambiguity) {
+        if party.era == Era::Push {
+            if self.declined.remembers(ambiguity) {
                 return Err(Bar { outcome: Outcome::Remembered, reason: None });
             }
             if call.arrived + config.ask_timeout <= now.boot {
@@ -165,13 +179,18 @@ impl Envelope {
         let (Some(unkept), true) = (plain.unkept, frame.looks.refusal) else { return };
         let Some(result) = frame.result() else { return };
         let rules = &self.process.config.rules;
-        let Some(ambiguity) = rules.read(result, |argument| unkept.carries(argument)) else { return };
-        let subject = Subject { party: unkept.party, tool: unkept.tool, ambiguity };
+        let Some(refusal) = rules.read(result, |argument| unkept.carries(argument)) else { return };
         let bar = if self.process.elicitation() {
             Bar::not_offered(Some("bytes-in-flight"))
         } else {
             Bar { outcome: Outcome::Disabled, reason: None }
         };
-        out.push(subject.passed(bar.outcome, bar.reason));
+        out.push(passed(&unkept.party, unkept.tool, refusal.rule(), bar));
     }
+}
+
+/// A record that a refusal passed without a question.
+fn passed(party: &Party, tool: String, rule: &Rule, bar: Bar) -> Out {
+    let record = Record::of(party, tool, Rail::Refuse, bar.outcome, Provenance::System);
+    Out::Record(Record { refusal: Some(rule.name().to_owned()), reason: bar.reason, ..record })
 }

@@ -6,6 +6,7 @@
 mod client;
 mod few;
 mod id;
+mod input_required;
 mod member;
 mod names;
 pub mod overlong;
@@ -23,6 +24,7 @@ pub use server::{Looks, NoFrame, ServerFrame, each_of_batch, is_batch};
 pub use streams::{Placed, Renumbered};
 
 pub(crate) use client::Answered;
+pub(crate) use input_required::INPUT_REQUIRED;
 pub(crate) use member::{has_members, member_at, member_named, members_named};
 pub(crate) use names::fold;
 pub(crate) use scan::{Quoted, Scanner};

@@ -29,6 +29,8 @@ pub struct Looks {
     pub refusal: bool,
     /// It may be a question of the server's own (`input_required`).
     pub question: bool,
+    /// Only its ends were looked at.
+    pub is_large: bool,
 }
 
 /// What a server's frame is.

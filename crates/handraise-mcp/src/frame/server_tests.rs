@@ -3,8 +3,10 @@
 use super::*;
 
 fn read(text: &str) -> ServerFrame<'_> {
-    let look =
-        |bytes: &[u8]| Looks { refusal: memchr::memmem::find(bytes, b"refusal").is_some(), question: false };
+    let look = |bytes: &[u8]| Looks {
+        refusal: memchr::memmem::find(bytes, b"refusal").is_some(),
+        ..Looks::default()
+    };
     ServerFrame::read(text.as_bytes(), look).unwrap()
 }
 

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::refusal::Rules;
+use crate::refusal::{Refusal, Rules};
 
 const OFFERED: [&str; 2] = ["emulator-5554", "A1B2"];
 
@@ -13,7 +13,7 @@ fn ambiguity() -> Ambiguity {
         {"deviceId": "A1B2", "platform": "ios"},
     ]);
     let result = json!({"structuredContent": {"code": "ambiguous_device_target", "devices": devices}});
-    Rules::presets().read(&result.to_string(), |_| false).unwrap()
+    Rules::presets().read(&result.to_string(), |_| false).and_then(Refusal::ambiguity).unwrap()
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! Typed refusals that offer candidates: which results they are, and what they offer (mcp.md §3).
 //!
 //! A [`Rule`] says where a refusal's code and its candidates stand. Reading never guesses: where a path is missing, where
-//! fewer than two candidates differ, where something is no JSON, the refusal is nobody's question and passes through.
+//! fewer than two candidates differ, where something is no JSON, the refusal is nobody's question and passes through. One
+//! that offers a choice and is [`Beyond`] a bound passes through as well, and is known all the same.
 
 mod read;
 mod rule;
@@ -13,9 +14,72 @@ use std::sync::Arc;
 use serde_json::value::RawValue;
 
 use crate::canonical::{self, Dialect};
+use crate::spelled::Characters;
 
-pub use read::{MAX_CANDIDATES, MAX_REFUSAL_BYTES, MAX_VALUE_BYTES};
+pub use read::{MAX_CANDIDATES, MAX_KNOWN_BYTES, MAX_REFUSAL_BYTES, MAX_VALUE_BYTES};
 pub use rule::{CandidatesTool, PRESET, Rule, RuleError, RuleSource};
+
+/// How much of each end of something large is looked at, in bytes. A refusal says there what it is, before or after what
+/// it is about; so does a question.
+const ENDS: usize = 16 * 1024;
+
+/// The most bytes that are looked at as a whole: the largest refusal that is asked about, and room for what stands around
+/// it in its frame.
+pub const LARGEST_WHOLE: usize = MAX_REFUSAL_BYTES + ENDS;
+
+/// The same, for the largest refusal that is known.
+const LARGEST_KNOWN: usize = MAX_KNOWN_BYTES + ENDS;
+
+/// The ends of something larger than [`LARGEST_WHOLE`].
+pub(crate) fn ends(bytes: &[u8]) -> [&[u8]; 2] {
+    [&bytes[..ENDS], &bytes[bytes.len() - ENDS..]]
+}
+
+/// A refusal that offers a choice.
+#[derive(Debug, Clone)]
+pub enum Refusal {
+    /// It can be asked about.
+    Ambiguous(Ambiguity),
+    /// It is beyond a bound, and passes through.
+    Beyond(Arc<Rule>, Beyond),
+}
+
+impl Refusal {
+    /// The rule that matched.
+    pub fn rule(&self) -> &Arc<Rule> {
+        match self {
+            Self::Ambiguous(ambiguity) => &ambiguity.rule,
+            Self::Beyond(rule, _) => rule,
+        }
+    }
+
+    /// What can be asked.
+    pub fn ambiguity(self) -> Option<Ambiguity> {
+        if let Self::Ambiguous(ambiguity) = self { Some(ambiguity) } else { None }
+    }
+}
+
+/// The bound that a refusal is beyond.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Beyond {
+    /// The result has more than [`MAX_REFUSAL_BYTES`].
+    ResultTooLarge,
+    /// It offers more than [`MAX_CANDIDATES`].
+    TooManyCandidates,
+    /// A candidate's value has more than [`MAX_VALUE_BYTES`].
+    CandidateTooLong,
+}
+
+impl Beyond {
+    /// The bound's one spelling, in records.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::ResultTooLarge => "result-too-large",
+            Self::TooManyCandidates => "too-many-candidates",
+            Self::CandidateTooLong => "candidate-too-long",
+        }
+    }
+}
 
 /// A refusal that became a question: which rule it matched, and what it offered.
 #[derive(Debug, Clone)]
@@ -118,25 +182,44 @@ impl Rules {
 
     /// Whether a result, or the frame around it, can be one of the refusals: a test on bytes, without reading JSON.
     ///
-    /// False is certain: a code in it is never missed, however it is escaped. True means that it is worth reading. More
-    /// than [`MAX_REFUSAL_BYTES`] are not looked at, so that large results cost nothing.
+    /// False is certain where all of it is looked at: a code in it is never missed, however it is escaped. True means that
+    /// it is worth reading. What has more than [`LARGEST_WHOLE`] bytes is looked at by its [`ends`], and what has more than
+    /// a refusal that is known is not, so that large results cost nothing.
     pub fn may_match(&self, bytes: &[u8]) -> bool {
-        bytes.len() <= MAX_REFUSAL_BYTES && self.scan.may_match(bytes)
+        match bytes.len() {
+            0..=LARGEST_WHOLE => self.scan.may_match(bytes),
+            ..=LARGEST_KNOWN => ends(bytes).iter().any(|end| self.scan.may_match(end)),
+            _ => false,
+        }
+    }
+
+    /// Whether a code stands in there as it is.
+    pub(crate) fn has_plain(&self, bytes: &[u8]) -> bool {
+        self.scan.has_plain(bytes)
+    }
+
+    /// Of which characters an escape can be part of a hidden code.
+    pub(crate) fn hides(&self) -> Characters {
+        self.scan.hides()
     }
 
     /// Reads a result (the JSON of `result`) as one of the refusals.
     ///
     /// `carries` says whether the call's arguments have a key, whatever its value. `None` when no rule matches, when the
-    /// call carries the argument, or when there is nothing to choose between; results over [`MAX_REFUSAL_BYTES`] and
-    /// lists over [`MAX_CANDIDATES`] are not read.
-    pub fn read(&self, result: &str, carries: impl Fn(&str) -> bool) -> Option<Ambiguity> {
-        if !self.may_match(result.as_bytes()) {
+    /// call carries the argument, or when there is nothing to choose between; results over [`MAX_KNOWN_BYTES`] are not
+    /// read.
+    pub fn read(&self, result: &str, carries: impl Fn(&str) -> bool) -> Option<Refusal> {
+        if result.len() > MAX_KNOWN_BYTES || !self.scan.may_match(result.as_bytes()) {
             return None;
         }
+        let is_large = result.len() > MAX_REFUSAL_BYTES;
         let documents = read::Documents::of(result)?;
         self.rules.iter().filter(|rule| !carries(rule.argument())).find_map(|rule| {
-            let candidates = documents.candidates(rule)?;
-            Some(Ambiguity { rule: Arc::clone(rule), candidates })
+            let rule = Arc::clone(rule);
+            Some(match documents.candidates(&rule, is_large)? {
+                Ok(candidates) => Refusal::Ambiguous(Ambiguity { rule, candidates }),
+                Err(beyond) => Refusal::Beyond(rule, beyond),
+            })
         })
     }
 }

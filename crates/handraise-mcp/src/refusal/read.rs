@@ -1,18 +1,22 @@
 //! Reads a result against a rule.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
 
 use serde_json::value::RawValue;
 
-use super::{Candidate, CandidatesTool, Rule};
+use super::{Beyond, Candidate, CandidatesTool, Rule};
 use crate::pointer::{self, Pointer};
 use crate::visible;
 
-/// The largest result, or frame around one, that is read as a refusal, in bytes. A larger one passes through.
+/// The largest result that is asked about, in bytes. A larger refusal passes through.
 pub const MAX_REFUSAL_BYTES: usize = 256 * 1024;
-/// The most candidates that are offered. A longer list passes through: a part of it would be another question.
+/// The largest result that is known as a refusal, in bytes. What is larger is not read.
+pub const MAX_KNOWN_BYTES: usize = 1024 * 1024;
+/// The most candidates that are offered. A refusal with more passes through: a part of them would be another question.
 pub const MAX_CANDIDATES: usize = 1_000;
-/// The longest value of a candidate, in bytes. A candidate with a longer one makes the refusal pass through.
+/// The longest value of a candidate, in bytes. A refusal with a longer one passes through: without it, the others would
+/// look like all there is.
 pub const MAX_VALUE_BYTES: usize = 1_024;
 /// The longest title, in bytes; the value stands instead of a longer one.
 const MAX_TITLE_BYTES: usize = 2_048;
@@ -43,9 +47,11 @@ impl Documents {
 
     /// What the refusal offers, when this is the rule's refusal and it offers a choice.
     ///
+    /// Of a result that is too large to be asked about, only that there is one is found out.
+    ///
     /// The first document that has a code decides whether it is. Code and candidates stand in one document: a list from
     /// elsewhere is not known to belong to the code.
-    pub(super) fn candidates(&self, rule: &Rule) -> Option<Vec<Candidate>> {
+    pub(super) fn candidates(&self, rule: &Rule, is_large: bool) -> Option<Result<Vec<Candidate>, Beyond>> {
         for document in &self.documents {
             let Some(code) = rule.code_at.iter().find_map(|at| pointer::string(at.find(document)?)) else {
                 continue;
@@ -54,7 +60,7 @@ impl Documents {
                 return None;
             }
             if let Some(list) = list_in(document, &rule.candidates_at) {
-                return choice(list, rule);
+                return if is_large { known(list, rule) } else { choice(list, rule) };
             }
         }
         None
@@ -72,7 +78,7 @@ impl Rule {
         }
         let documents = Documents::of(result)?.documents;
         let list = documents.iter().find_map(|document| list_in(document, candidates_at))?;
-        distinct(list, self)
+        distinct(list, self)?.ok()
     }
 }
 
@@ -97,27 +103,60 @@ fn list_in<'a>(document: &'a RawValue, paths: &[Pointer]) -> Option<&'a RawValue
 }
 
 /// At least two candidates, or no choice.
-fn choice(list: &RawValue, rule: &Rule) -> Option<Vec<Candidate>> {
-    distinct(list, rule).filter(|candidates| candidates.len() >= 2)
+fn choice(list: &RawValue, rule: &Rule) -> Option<Result<Vec<Candidate>, Beyond>> {
+    match distinct(list, rule)? {
+        Ok(candidates) if candidates.len() < 2 => None,
+        offered => Some(offered),
+    }
 }
 
-/// The candidates with distinct values; entries without a usable value are skipped.
-fn distinct(list: &RawValue, rule: &Rule) -> Option<Vec<Candidate>> {
+/// Whether there are two candidates or more.
+fn known(list: &RawValue, rule: &Rule) -> Option<Result<Vec<Candidate>, Beyond>> {
+    let mut first = None;
+    let mut has_second = false;
+    pointer::each_item(list, |item| {
+        let Some(value) = value(item, rule) else { return ControlFlow::Continue(()) };
+        has_second = first.get_or_insert_with(|| value.clone()) != &value;
+        if has_second { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })?;
+    has_second.then_some(Err(Beyond::ResultTooLarge))
+}
+
+/// The candidates with distinct values; entries without a usable value are skipped. Whether all of them are within the
+/// bounds counts only where there are two or more.
+fn distinct(list: &RawValue, rule: &Rule) -> Option<Result<Vec<Candidate>, Beyond>> {
     let mut candidates = Vec::new();
     let mut seen = BTreeSet::new();
-    for item in pointer::items(list, MAX_CANDIDATES)? {
-        // An empty string is no choice: tools take it for an argument that was left out.
-        let value = rule.value.find(item).and_then(pointer::string).filter(|value| !value.is_empty());
-        let Some(value) = value else { continue };
-        if value.len() > MAX_VALUE_BYTES {
-            return None;
+    let mut beyond = None;
+    pointer::each_item(list, |item| {
+        if let Some(value) = value(item, rule)
+            && seen.insert(value.clone())
+        {
+            if value.len() > MAX_VALUE_BYTES {
+                beyond.get_or_insert(Beyond::CandidateTooLong);
+            } else if candidates.len() == MAX_CANDIDATES {
+                beyond.get_or_insert(Beyond::TooManyCandidates);
+            } else {
+                candidates.push(Candidate {
+                    title: title(item, &value, rule),
+                    value,
+                    whole: item.to_owned(),
+                });
+            }
         }
-        if seen.insert(value.clone()) {
-            candidates.push(Candidate { title: title(item, &value, rule), value, whole: item.to_owned() });
-        }
+        ControlFlow::Continue(())
+    })?;
+    if let Some(beyond) = beyond.filter(|_| seen.len() >= 2) {
+        return Some(Err(beyond));
     }
     tell_apart(&mut candidates);
-    Some(candidates)
+    Some(Ok(candidates))
+}
+
+/// What goes into the argument.
+fn value(item: &RawValue, rule: &Rule) -> Option<String> {
+    // An empty string is no choice: tools take it for an argument that was left out.
+    rule.value.find(item).and_then(pointer::string).filter(|value| !value.is_empty())
 }
 
 /// Adds the value to titles that several candidates share.

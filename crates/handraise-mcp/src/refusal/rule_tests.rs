@@ -26,7 +26,7 @@ fn rules_are_added_replaced_and_disabled_by_name() {
     let refusal = |code: &str| result_of(&json!({"code": code, "devices": devices()}));
     let rules = Rules::configured([named("account", "ambiguous_account", "accountId")]);
     let read = |rules: &Rules, code: &str| {
-        rules.read(&refusal(code), |_| false).map(|ambiguity| ambiguity.rule.argument().to_owned())
+        rules.read(&refusal(code), |_| false).map(|refusal| refusal.rule().argument().to_owned())
     };
     assert_eq!(read(&rules, "ambiguous_account").as_deref(), Some("accountId"));
     assert_eq!(read(&rules, CODE).as_deref(), Some("deviceId"));
@@ -62,7 +62,7 @@ fn a_rule_may_point_anywhere() {
     let rules = Rules::configured([Entry::Rule(Box::new(rule.unwrap()))]);
     let text = json!({"problems": [{"type": "capacity/exhausted"}], "a/b": ["one", "two", 3]}).to_string();
     let php = json!({"content": [{"type": "text", "text": text.replace('/', "\\/")}]}).to_string();
-    let ambiguity = rules.read(&php, |_| false).unwrap();
+    let ambiguity = rules.read(&php, |_| false).and_then(Refusal::ambiguity).unwrap();
     let read: Vec<_> = ambiguity.candidates.iter().map(|c| (c.value.as_str(), c.title.as_str())).collect();
     assert_eq!(read, [("one", "one"), ("two", "two")]);
     assert_eq!(ambiguity.message("boot"), "Which slot for boot?");

@@ -9,8 +9,7 @@
 
 use memchr::memmem::Finder;
 
-/// The beginning of every escape that can stand for a character below U+0100.
-const ESCAPE: &[u8] = br"\u00";
+use crate::spelled::Characters;
 
 /// Characters that serialisers may or must escape; the rest of ASCII stands for itself.
 const fn is_plain(byte: u8) -> bool {
@@ -22,9 +21,8 @@ const fn is_plain(byte: u8) -> bool {
 pub(super) struct Scan {
     /// The longest run of plain characters of each code; empty when it has none, and then every result is read.
     plain: Vec<Finder<'static>>,
-    escape: Finder<'static>,
     /// Of which characters an escape can be part of a hidden code.
-    hides: [bool; 256],
+    hides: Characters,
 }
 
 impl Scan {
@@ -36,30 +34,24 @@ impl Scan {
         let runs: Vec<_> = codes.into_iter().map(longest).collect();
         // An escape's own characters can be escaped in turn.
         let characters = br"\u0123456789abcdefABCDEF".iter().chain(runs.iter().copied().flatten());
-        let mut hides = [false; 256];
-        characters.for_each(|character| hides[usize::from(*character)] = true);
+        let hides = Characters::of(characters.copied());
         let plain = runs.into_iter().map(|run| Finder::new(run).into_owned()).collect();
-        Self { plain, escape: Finder::new(ESCAPE), hides }
+        Self { plain, hides }
     }
 
     pub(super) fn may_match(&self, bytes: &[u8]) -> bool {
-        !self.plain.is_empty()
-            && (self.plain.iter().any(|code| code.find(bytes).is_some()) || self.has_hidden(bytes))
+        self.has_plain(bytes) || !self.plain.is_empty() && self.hides.are_escaped_in(bytes)
     }
 
-    fn has_hidden(&self, bytes: &[u8]) -> bool {
-        self.escape.find_iter(bytes).any(|at| {
-            let digits = bytes.get(at + ESCAPE.len()..at + ESCAPE.len() + 2);
-            digits.and_then(hex).is_some_and(|byte| self.hides[usize::from(byte)])
-        })
+    /// Whether a code stands there as it is.
+    pub(super) fn has_plain(&self, bytes: &[u8]) -> bool {
+        self.plain.iter().any(|code| code.find(bytes).is_some())
     }
-}
 
-fn hex(digits: &[u8]) -> Option<u8> {
-    digits.iter().try_fold(0, |value: u8, digit| {
-        let digit = char::from(*digit).to_digit(16)?;
-        Some(value << 4 | u8::try_from(digit).ok()?)
-    })
+    /// Of which characters an escape can be part of a hidden code.
+    pub(super) fn hides(&self) -> Characters {
+        self.hides
+    }
 }
 
 #[cfg(test)]

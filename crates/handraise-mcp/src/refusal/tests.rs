@@ -18,7 +18,25 @@ fn devices() -> Value {
 }
 
 fn read(result: &str) -> Option<Ambiguity> {
-    Rules::presets().read(result, |_| false)
+    read_by(&Rules::presets(), result)
+}
+
+fn read_by(rules: &Rules, result: &str) -> Option<Ambiguity> {
+    match rules.read(result, |_| false)? {
+        Refusal::Ambiguous(ambiguity) => Some(ambiguity),
+        Refusal::Beyond(_, beyond) => panic!("beyond a bound: {beyond:?}"),
+    }
+}
+
+/// The bound that a refusal is beyond.
+fn beyond(result: &str) -> Option<Beyond> {
+    match Rules::presets().read(result, |_| false)? {
+        Refusal::Beyond(rule, beyond) => {
+            assert_eq!(rule.name(), PRESET);
+            Some(beyond)
+        }
+        Refusal::Ambiguous(_) => None,
+    }
 }
 
 /// What is offered by a result, as value and title.
@@ -257,7 +275,7 @@ fn candidates_that_read_alike_are_told_apart_by_their_values() {
         {"deviceId": "b", "name": "Pixel"},
         {"deviceId": "c", "name": "iPhone"},
     ]);
-    let ambiguity = rules.read(&result_of(&json!({"code": CODE, "devices": devices})), |_| false).unwrap();
+    let ambiguity = read_by(&rules, &result_of(&json!({"code": CODE, "devices": devices}))).unwrap();
     let titles: Vec<_> = ambiguity.candidates.iter().map(|candidate| candidate.title.as_str()).collect();
     assert_eq!(titles, ["Pixel [a]", "Pixel [b]", "iPhone"]);
 }
@@ -288,29 +306,62 @@ fn a_candidate_is_unchanged_when_all_its_members_are() {
 }
 
 #[test]
-fn long_lists_and_large_results_pass_through() {
-    let list = |count: usize| -> Value {
-        (0..count).map(|index| json!({"deviceId": index.to_string()})).collect::<Vec<_>>().into()
+fn a_refusal_that_offers_more_than_a_question_holds_is_known_as_one() {
+    let list = |count: usize| -> Vec<Value> {
+        (0..count).map(|index| json!({"deviceId": index.to_string()})).collect()
     };
-    let of = |count: usize| offered(&result_of(&json!({"code": CODE, "devices": list(count)}))).len();
-    assert_eq!(of(MAX_CANDIDATES), MAX_CANDIDATES);
-    assert_eq!(of(MAX_CANDIDATES + 1), 0);
-    assert_eq!(of(10_000), 0);
+    let of = |devices: &[Value]| result_of(&json!({"code": CODE, "devices": devices}));
+    assert_eq!(offered(&of(&list(MAX_CANDIDATES))).len(), MAX_CANDIDATES);
+    assert_eq!(beyond(&of(&list(MAX_CANDIDATES + 1))), Some(Beyond::TooManyCandidates));
+    assert_eq!(beyond(&of(&list(10_000))), Some(Beyond::TooManyCandidates));
+    // Only what can be chosen counts, and once.
+    let padded = [list(MAX_CANDIDATES), list(MAX_CANDIDATES), vec![json!({"deviceId": 7}), json!(null)]];
+    assert_eq!(offered(&of(&padded.concat())).len(), MAX_CANDIDATES);
+    assert_passes(&of(&vec![json!({"deviceId": "a"}); MAX_CANDIDATES + 1]));
+    assert_passes(&of(&[vec![json!({"deviceId": "a"})], vec![json!(0); MAX_CANDIDATES]].concat()));
 
-    let value = |length: usize| json!({"code": CODE, "devices": [{"deviceId": "a"}, {"deviceId": "b".repeat(length)}]});
-    assert_eq!(offered(&result_of(&value(MAX_VALUE_BYTES))).len(), 2);
-    assert_passes(&result_of(&value(MAX_VALUE_BYTES + 1)));
+    let of = |lengths: &[usize]| {
+        let device = |(at, length): (usize, &usize)| json!({"deviceId": at.to_string().repeat(*length)});
+        of(&lengths.iter().enumerate().map(device).collect::<Vec<_>>())
+    };
+    assert_eq!(offered(&of(&[1, MAX_VALUE_BYTES])).len(), 2);
+    for lengths in [&[1, MAX_VALUE_BYTES + 1][..], &[MAX_VALUE_BYTES + 1, 1, 1], &[5_000, 5_000]] {
+        assert_eq!(beyond(&of(lengths)), Some(Beyond::CandidateTooLong), "{lengths:?}");
+    }
+    // One alone is no choice, however long it is.
+    assert_passes(&of(&[MAX_VALUE_BYTES + 1]));
+}
 
-    let payload = json!({"code": CODE, "devices": devices(), "log": ""});
-    let padded = |bytes: usize| {
+#[test]
+fn a_refusal_that_is_too_large_to_be_asked_about_is_known_as_one_up_to_a_mebibyte() {
+    let padded = |devices: Value, bytes: usize| {
+        let mut payload = json!({"code": CODE, "devices": devices, "log": ""});
         let missing = bytes - result_of(&payload).len();
-        let mut payload = payload.clone();
         payload["log"] = "x".repeat(missing).into();
         result_of(&payload)
     };
-    assert_asks(&padded(MAX_REFUSAL_BYTES));
-    assert_passes(&padded(MAX_REFUSAL_BYTES + 1));
-    assert!(!Rules::presets().may_match(padded(MAX_REFUSAL_BYTES + 1).as_bytes()));
+    assert_asks(&padded(devices(), MAX_REFUSAL_BYTES));
+    for bytes in [MAX_REFUSAL_BYTES + 1, MAX_KNOWN_BYTES] {
+        assert_eq!(beyond(&padded(devices(), bytes)), Some(Beyond::ResultTooLarge), "{bytes}");
+        assert_passes(&padded(json!([{"deviceId": "a"}, {"deviceId": "a"}, {"deviceId": 1}]), bytes));
+        assert!(Rules::presets().may_match(padded(devices(), bytes).as_bytes()));
+    }
+    assert_passes(&padded(devices(), MAX_KNOWN_BYTES + 1));
+}
+
+#[test]
+fn large_results_are_looked_at_by_their_ends() {
+    let may_match = |before: usize, after: usize| {
+        let text = format!("{}{CODE}{}", " ".repeat(before), " ".repeat(after));
+        Rules::presets().may_match(text.as_bytes())
+    };
+    let most = LARGEST_WHOLE - CODE.len();
+    assert!(may_match(most / 2, most - most / 2));
+    assert!(!may_match(most / 2, most - most / 2 + 1));
+    assert!(may_match(ENDS - CODE.len(), LARGEST_WHOLE) && may_match(LARGEST_WHOLE, ENDS - CODE.len()));
+    assert!(!may_match(ENDS - CODE.len() + 1, LARGEST_WHOLE));
+    assert!(!may_match(LARGEST_WHOLE, ENDS - CODE.len() + 1));
+    assert!(may_match(0, LARGEST_KNOWN - CODE.len()) && !may_match(0, LARGEST_KNOWN - CODE.len() + 1));
 }
 
 #[test]
@@ -340,6 +391,11 @@ fn the_candidates_tool_says_what_can_be_chosen_now() {
     assert_eq!(now(&json!({"content": [{"type": "text", "text": "none"}]})), None);
     assert_eq!(now(&json!({"resultType": "task", "structuredContent": {"devices": []}})), None);
     assert!(Rule::ambiguous_device_target().candidates_now("{}").is_none());
+    let many =
+        |count: usize| (0..count).map(|index| json!({"deviceId": index.to_string()})).collect::<Vec<_>>();
+    for (count, is_read) in [(MAX_CANDIDATES, true), (MAX_CANDIDATES + 1, false)] {
+        assert_eq!(now(&json!({"structuredContent": {"devices": many(count)}})).is_some(), is_read);
+    }
 }
 
 proptest! {

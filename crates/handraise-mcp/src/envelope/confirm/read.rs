@@ -7,7 +7,6 @@ use crate::Now;
 use crate::canonical::Unbindable;
 use crate::confirm::{Preview, PreviewFault, Told, gateway_payload, hash_of};
 use crate::envelope::check::meta_without_progress;
-use crate::envelope::from_upstream::is_question;
 use crate::envelope::process::Process;
 use crate::envelope::{Envelope, Out, Route};
 use crate::frame::reply::{self, INTERNAL};
@@ -55,7 +54,7 @@ impl Envelope {
         let rule = held.about.as_ref().and_then(|about| about.guard.preview());
         let read = match rule {
             // A question says so also in a result that is too large to be read.
-            Some(_) if is_question(frame) => Err(PreviewFault::Asked),
+            Some(_) if self.is_question(frame) => Err(PreviewFault::Asked),
             // A refusal need not call itself an error.
             Some(_) if self.is_refusal(frame) => Err(PreviewFault::Refused),
             Some(rule) => Preview::read(rule, frame.result()),

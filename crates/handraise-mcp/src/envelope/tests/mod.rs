@@ -1,8 +1,10 @@
 //! Tests of the envelope, against a client and an upstream that are written out.
 
+mod bounds;
 mod cancel;
 mod confirm;
 mod hostile;
+mod legacy;
 mod model;
 mod mrtr;
 mod push;

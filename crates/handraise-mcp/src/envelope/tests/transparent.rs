@@ -96,41 +96,6 @@ fn s3_smuggled_calls_do_not_reach_the_upstream() {
 }
 
 #[test]
-fn a_legacy_session_never_sees_input_required() {
-    let question = r#"{"resultType":"input_required","requestState":"s","inputRequests":{}}"#;
-    let padded = format!(r#"{{"padding":"{}","resultType":"input_required"}}"#, "x".repeat(400_000));
-    for (request, result) in [
-        (call("1"), question),
-        (call("1"), padded.as_str()),
-        (r#"{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{"name":"p"}}"#.to_owned(), question),
-        (r#"{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"u"}}"#.to_owned(), question),
-    ] {
-        let mut world = World::push(&json!({}));
-        world.client_sends(&request);
-        world.upstream.clear();
-        world.upstream_sends(&response("1", result));
-        let got = value(&world.client_got());
-        assert_eq!((&got["error"]["code"], &got["id"], got.get("result")), (&json!(-32603), &json!(1), None));
-    }
-    // In the second run as well.
-    let mut world = World::push(&json!({}));
-    world.client_sends(&call("1"));
-    world.upstream.clear();
-    world.upstream_sends(&response("1", REFUSAL));
-    let ask = value(&world.client_got())["id"].to_string();
-    world.client_sends(&format!(r#"{{"jsonrpc":"2.0","id":{ask},"result":{}}}"#, accept("A1B2")));
-    let private = value(&world.upstream_got())["id"].to_string();
-    world.upstream_sends(&response(&private, question));
-    assert_eq!(value(&world.client_got())["error"]["code"], -32603);
-    // A result that only talks about it is none.
-    let mut world = World::push(&json!({}));
-    world.client_sends(&call("1"));
-    let about = r#"{"content":[{"type":"text","text":"input_required"}],"resultType":"complete"}"#;
-    world.upstream_sends(&response("1", about));
-    assert_eq!(world.client_got(), response("1", about));
-}
-
-#[test]
 fn an_id_that_is_used_twice_gets_both_answers_and_no_question() {
     let mut world = World::push(&json!({}));
     world.client_sends(&call("1"));
