@@ -2,7 +2,7 @@
 
 use handraise_core::words::{Declared, Era};
 
-use crate::frame::{ClientFrame, Quoted, Scanner, member_named, members_named};
+use crate::frame::{ClientFrame, Quoted, Scanner, ServerFrame, member_named, members_named};
 use crate::record::MAX_NAME_BYTES;
 
 /// The first protocol version whose requests describe themselves. Versions compare as text.
@@ -102,12 +102,27 @@ pub(crate) fn is_modern(frame: &ClientFrame<'_>) -> bool {
     modern_version(frame).is_some()
 }
 
-/// What `initialize` said on a connection.
+/// Errors that only a modern server has: a header, a capability or a version that it does not like.
+const MODERN_ERRORS: [&str; 3] = ["-32020", "-32021", "-32022"];
+
+/// What the first requests of a connection have shown of both sides.
 #[derive(Debug, Default)]
 pub(crate) struct Handshake {
     opening: Option<Opening>,
-    /// Whether the upstream has shown that it speaks the modern era.
-    is_discovered: bool,
+    upstream: Shown,
+}
+
+/// In which era the upstream has shown itself. What it has opened a session with, or said about itself, decides; never the
+/// version that stands in an `initialize`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Shown {
+    /// It has answered nothing that would tell.
+    #[default]
+    Nothing,
+    /// It opened a session, or knew no `server/discover`.
+    Legacy,
+    /// It answered `server/discover`, or handed back a question. One that also opens sessions stays modern.
+    Modern,
 }
 
 #[derive(Debug)]
@@ -130,22 +145,35 @@ impl Handshake {
         });
     }
 
-    /// Takes the result of `initialize`.
-    pub(crate) fn negotiated(&mut self, result: &str) {
+    /// Takes the answer to `initialize`: its result, if it has one.
+    pub(crate) fn answered(&mut self, result: Option<&str>) {
+        let Some(result) = result else { return };
+        if self.upstream == Shown::Nothing {
+            self.upstream = Shown::Legacy;
+        }
         if let Some(opening) = &mut self.opening {
             opening.negotiated = member_named(result, "protocolVersion").and_then(name);
         }
     }
 
-    /// The upstream answered as only a modern one does.
-    pub(crate) fn discovered(&mut self) {
-        self.is_discovered = true;
+    /// Takes the answer to `server/discover`. A legacy server has an error for it, with whatever code.
+    pub(crate) fn was_asked_to_discover(&mut self, answer: &ServerFrame<'_>) {
+        let code = || member_named(answer.error()?, "code");
+        if answer.result().is_some() || code().is_some_and(|code| MODERN_ERRORS.contains(&code)) {
+            self.discovered();
+        } else if self.upstream == Shown::Nothing {
+            self.upstream = Shown::Legacy;
+        }
     }
 
-    /// Whether the upstream opened a session and has shown nothing modern since. False while nothing is known.
+    /// The upstream answered as only a modern one does.
+    pub(crate) fn discovered(&mut self) {
+        self.upstream = Shown::Modern;
+    }
+
+    /// Whether the upstream has shown that it is legacy, and nothing modern since. False while nothing is known.
     pub(crate) fn upstream_is_legacy(&self) -> bool {
-        let negotiated = self.opening.as_ref().and_then(|opening| opening.negotiated.as_deref());
-        !self.is_discovered && negotiated.is_some_and(|version| version < FIRST_MODERN)
+        self.upstream == Shown::Legacy
     }
 
     /// Whether the connection was opened by `initialize`.
@@ -213,7 +241,7 @@ mod tests {
         let mut handshake = Handshake::default();
         handshake.requested(&ClientFrame::read(text.as_bytes()).unwrap());
         if let Some(result) = result {
-            handshake.negotiated(result);
+            handshake.answered(Some(result));
         }
         handshake.party()
     }

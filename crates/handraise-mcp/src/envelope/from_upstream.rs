@@ -7,7 +7,7 @@ use super::{Envelope, Out, Route, failed};
 use crate::Now;
 use crate::frame::reply::{self, INTERNAL, INVALID_REQUEST};
 use crate::frame::splice::Splice;
-use crate::frame::{Id, Looks, RequestId, ServerFrame, Shape, member_at};
+use crate::frame::{Id, RequestId, ServerFrame, Shape, member_at};
 
 impl Envelope {
     /// Takes a frame of the upstream. Once [`Self::upstream_ended`] has answered for it, nothing of it counts.
@@ -63,17 +63,22 @@ impl Envelope {
     ) -> Route {
         match open {
             Open::Called(call) => {
-                if frame.looks == Looks::default() {
+                if call.is_legacy && self.is_question(frame) {
+                    self.progress.forget(call.progress_token());
+                    out.push(unasked_question(call.id().unwrap_or(id).to_owned()));
+                    return Route::Consumed;
+                }
+                if !frame.looks.refusal && !frame.looks.question {
                     self.progress.forget(call.progress_token());
                     return Route::Forward;
                 }
                 self.call_result(*call, frame, now, out)
             }
             Open::Plain(plain) => {
-                match (plain.opens, frame.result()) {
-                    (Opens::Session, Some(result)) => self.handshake.negotiated(result),
-                    (Opens::Discovery, Some(_)) => self.handshake.discovered(),
-                    (Opens::Nothing | Opens::Session | Opens::Discovery, _) => {}
+                match plain.opens {
+                    Opens::Nothing => {}
+                    Opens::Session => self.handshake.answered(frame.result()),
+                    Opens::Discovery => self.handshake.was_asked_to_discover(frame),
                 }
                 if plain.is_legacy && self.is_question(frame) {
                     out.push(unasked_question(plain.id));

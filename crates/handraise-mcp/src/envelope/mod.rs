@@ -40,13 +40,17 @@
 //! - Arguments that cannot be bound (S4) are not asked about in either era: the same call is the same question.
 //! - `-32600` answers every frame of a client that is not let through, also one that is no JSON.
 //! - A request of the push era that carries a `requestState` is refused: no session of that era was given one.
-//! - So is a modern request with a state of the upstream's, when the upstream is legacy: it has opened a session and has
-//!   neither answered `server/discover` nor handed back a question. It would run the call and not look at the state.
+//! - So is a modern request with a state of the upstream's, when the upstream is legacy: it has opened a session, or has
+//!   answered `server/discover` with an error, and has shown nothing modern since. It would run the call and not look at
+//!   the state. While nothing is known of it, the request goes on.
 //! - A modern retry runs under its own id; a private id is for a call that the upstream has answered already.
 //! - With a `candidates_tool`, an accepted retry first asks the upstream for the candidates of now, as the same client, for
 //!   at most the ask's timeout; the chosen one must be among them, unchanged.
 //! - A late cancellation goes on to the upstream as it would without us.
-//! - `input_required` in a legacy session becomes an error: nobody there can answer it.
+//! - `input_required` in a legacy session becomes an error: nobody there can answer it. It is one when some reader of JSON
+//!   takes it for one; see `frame/input_required.rs`.
+//! - A refusal that offers a choice beyond a bound passes with a record that names the bound. One candidate too many, or
+//!   one value too long, is enough: without it the others would look like all there is.
 //! - A second request under an open id is forwarded, and neither is asked about; under the id of a call that is asked
 //!   about or runs again it is refused.
 

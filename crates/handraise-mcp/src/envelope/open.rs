@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use handraise_core::Moment;
 
-use crate::declared::Party;
+use crate::declared::{Party, is_modern};
 use crate::envelope::Caller;
 use crate::envelope::confirm::{Held, Lists};
 use crate::envelope::process::{Process, Reserved};
@@ -82,6 +82,8 @@ pub(super) struct Call {
     progress_token: Option<Range<usize>>,
     pub(super) arrived: Moment,
     pub(super) caller: Arc<Caller>,
+    /// It does not describe itself: it belongs to a session that `initialize` opened.
+    pub(super) is_legacy: bool,
     /// Why it is never asked about.
     pub(super) bar: Option<&'static str>,
     /// How many questions the upstream had asked when the call arrived.
@@ -171,6 +173,7 @@ impl Call {
             progress_token,
             arrived,
             caller: Arc::clone(caller),
+            is_legacy: !is_modern(frame),
             bar,
             upstream_asks,
             approval: None,

@@ -289,8 +289,6 @@ mod tests {
     use super::*;
     use crate::refusal::{Entry, Rule, RuleSource};
 
-    const CODE: &str = "ambiguous_device_target";
-
     fn process(code: &str) -> Process {
         let rule = Rule::new(RuleSource {
             name: "other".into(),

@@ -7,7 +7,6 @@ use handraise_core::words::{Era, Outcome, Provenance, Rail};
 use crate::Now;
 use crate::canonical::{self, Dialect};
 use crate::declared::Party;
-use crate::envelope::from_upstream::unasked_question;
 use crate::envelope::mrtr::string;
 use crate::envelope::open::{Call, Plain, carries, tool};
 use crate::envelope::{Envelope, Out, Route};
@@ -77,16 +76,8 @@ impl Envelope {
         // What was kept has been read before.
         let Ok(request) = ClientFrame::read(call.bytes()) else { return Route::Forward };
         let party = self.party(&request);
-        if party.era == Era::Push
-            && self.is_question(frame)
-            && let Some(id) = call.id()
-        {
-            out.push(unasked_question(id.to_owned()));
-            return self.consumed(&call);
-        }
         self.note_passed_on(frame);
         if call.approval.is_some()
-            && (frame.looks.question || frame.looks.refusal)
             && let Some(state) = frame.result().and_then(|result| member_named(result, "requestState"))
             && let Some(state) = string(state)
         {
@@ -112,7 +103,7 @@ impl Envelope {
         let (digest, ambiguity) = match asked {
             Ok(asked) => asked,
             Err(bar) => {
-                out.push(passed(&party, tool, &rule, bar));
+                out.push(passed(&party, tool, &rule, &bar));
                 self.progress.forget(call.progress_token());
                 return Route::Forward;
             }
@@ -122,11 +113,6 @@ impl Envelope {
             return self.hand_back(&call, &subject, digest, result, now, out);
         }
         self.push(call, subject, frame, now, out)
-    }
-
-    fn consumed(&mut self, call: &Call) -> Route {
-        self.progress.forget(call.progress_token());
-        Route::Consumed
     }
 
     /// Why no refusal of a call is asked about, whatever it offers.
@@ -185,12 +171,12 @@ impl Envelope {
         } else {
             Bar { outcome: Outcome::Disabled, reason: None }
         };
-        out.push(passed(&unkept.party, unkept.tool, refusal.rule(), bar));
+        out.push(passed(&unkept.party, unkept.tool, refusal.rule(), &bar));
     }
 }
 
 /// A record that a refusal passed without a question.
-fn passed(party: &Party, tool: String, rule: &Rule, bar: Bar) -> Out {
+fn passed(party: &Party, tool: String, rule: &Rule, bar: &Bar) -> Out {
     let record = Record::of(party, tool, Rail::Refuse, bar.outcome, Provenance::System);
     Out::Record(Record { refusal: Some(rule.name().to_owned()), reason: bar.reason, ..record })
 }

@@ -5,8 +5,6 @@
 //! without its case, or up to a NUL; names and values may hold escapes. What is no JSON by RFC 8259 (`NaN`, a byte that
 //! is no UTF-8) is read by some all the same, and counts as one.
 
-use std::borrow::Cow;
-
 use crate::frame::names::folds_to;
 use crate::frame::scan::{NotJson, Scanner};
 use crate::frame::server::ServerFrame;
@@ -52,7 +50,7 @@ fn says_so(scanner: &mut Scanner<'_>) -> Result<bool, NotJson> {
 }
 
 /// A text as it is in C.
-fn cut<'a>(text: &'a Cow<'_, str>) -> &'a str {
+fn cut(text: &str) -> &str {
     let text = text.trim_start_matches('\0');
     text.split('\0').next().unwrap_or(text)
 }

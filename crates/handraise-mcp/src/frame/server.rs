@@ -88,12 +88,17 @@ impl<'a> ServerFrame<'a> {
 
     /// Where the `result` of a response stands.
     pub(crate) fn result_at(&self) -> Option<Range<usize>> {
+        self.member_at("result")
+    }
+
+    /// Where the value of the last member of that name stands. The frame is read completely for it.
+    fn member_at(&self, name: &str) -> Option<Range<usize>> {
         let mut at = None;
         let mut scanner = Scanner::new(self.bytes);
         scanner.space();
         let read = scanner.object(|scanner, key, _| {
             let value = scanner.value()?;
-            if key.is("result") {
+            if key.is(name) {
                 at = Some(value);
             }
             Ok(())
@@ -104,6 +109,11 @@ impl<'a> ServerFrame<'a> {
     /// The `result` of a response, as JSON text. The frame is read completely for it.
     pub fn result(&self) -> Option<&'a str> {
         self.result_at().map(|at| self.text(at))
+    }
+
+    /// The `error` of a response, as JSON text. The frame is read completely for it.
+    pub(crate) fn error(&self) -> Option<&'a str> {
+        self.member_at("error").map(|at| self.text(at))
     }
 
     /// The text of a range that has been scanned.

@@ -186,11 +186,10 @@ impl Rules {
     /// it is worth reading. What has more than [`LARGEST_WHOLE`] bytes is looked at by its [`ends`], and what has more than
     /// a refusal that is known is not, so that large results cost nothing.
     pub fn may_match(&self, bytes: &[u8]) -> bool {
-        match bytes.len() {
-            0..=LARGEST_WHOLE => self.scan.may_match(bytes),
-            ..=LARGEST_KNOWN => ends(bytes).iter().any(|end| self.scan.may_match(end)),
-            _ => false,
+        if bytes.len() <= LARGEST_WHOLE {
+            return self.scan.may_match(bytes);
         }
+        bytes.len() <= LARGEST_KNOWN && ends(bytes).iter().any(|end| self.scan.may_match(end))
     }
 
     /// Whether a code stands in there as it is.

@@ -42,31 +42,98 @@ fn a_foreign_state_goes_through_and_adds_no_question() {
     assert_eq!(world.recorded(), "not_offered system answer-without-state");
 }
 
-/// A legacy server would run the call and never look at the state (mcp.md §5).
+/// What an upstream has shown of itself before a call brings a state of its own.
+#[derive(Debug, Clone, Copy)]
+enum Shown {
+    /// It answered `initialize` with this version.
+    Opened(&'static str),
+    /// It answered `initialize` with an error.
+    NotOpened,
+    /// It answered `server/discover` with this.
+    Discover(&'static str),
+    /// It answered a modern call with a question.
+    Question,
+}
+
+const UNKNOWN: Shown = Shown::Discover(r#""error":{"code":-32601,"message":"Method not found"}"#);
+const DISCOVERED: Shown = Shown::Discover(r#""result":{"supportedVersions":["2026-07-28"]}"#);
+
+impl Shown {
+    fn to(self, world: &mut World) {
+        match self {
+            Self::Opened(version) => world.initialize(&json!({"elicitation": {}}), version),
+            Self::NotOpened => {
+                let params = json!({"protocolVersion": "2025-11-25", "capabilities": {}});
+                let request = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params});
+                world.client_sends(&request.to_string());
+                world.upstream_sends(r#"{"jsonrpc":"2.0","id":0,"error":{"code":-32602,"message":"no"}}"#);
+            }
+            Self::Discover(answer) => {
+                world.client_sends(r#"{"jsonrpc":"2.0","id":6,"method":"server/discover"}"#);
+                world.upstream_sends(&format!(r#"{{"jsonrpc":"2.0","id":6,{answer}}}"#));
+            }
+            Self::Question => {
+                world.client_sends(&modern_call("8", "", &json!({})));
+                world.upstream_sends(&response(
+                    "8",
+                    r#"{"resultType":"input_required","requestState":"theirs"}"#,
+                ));
+            }
+        }
+        world.client.clear();
+        world.upstream.clear();
+        world.runs = 0;
+    }
+}
+
+/// A legacy server would run the call and never look at the state (mcp.md §5). What it is, it says by how it opens a
+/// connection and by what it answers, never by a version in `initialize`.
 #[test]
 fn a_foreign_state_goes_no_further_before_a_legacy_upstream() {
-    let foreign = |id: &str| modern_call(id, &with("theirs", r#"{"action":"accept"}"#), &json!({}));
-    let mut world = World::push(&json!({}));
-    world.client_sends(&foreign("5"));
-    assert_eq!(world.client_got(), format!(r#"{{"jsonrpc":"2.0","id":5,{INVALID}"#));
-    assert_eq!((world.recorded(), world.runs), ("invalid client state-before-legacy-upstream".to_owned(), 0));
-
-    // An error of server/discover is what a legacy server has for it; an answer is what a modern one has.
-    for (answer, runs) in
-        [(r#""error":{"code":-32601,"message":"no"}"#, 0), (r#""result":{"supportedVersions":[]}"#, 1)]
-    {
-        let mut world = World::push(&json!({}));
-        world.client_sends(r#"{"jsonrpc":"2.0","id":6,"method":"server/discover"}"#);
-        world.upstream_sends(&format!(r#"{{"jsonrpc":"2.0","id":6,{answer}}}"#));
-        world.client_sends(&foreign("7"));
-        assert_eq!(world.runs, runs, "{answer}");
+    use Shown::{Discover, NotOpened, Opened, Question};
+    let other_error = Discover(r#""error":{"code":-32000,"message":"not initialized"}"#);
+    let odd_error = Discover(r#""error":null"#);
+    let version_error = Discover(r#""error":{"code":-32022,"message":"version","data":{"supported":[]}}"#);
+    for (shown, goes_on) in [
+        // Nothing is known: the upstream judges.
+        (&[][..], true),
+        (&[NotOpened], true),
+        (&[Opened("2025-11-25")], false),
+        (&[Opened("2024-11-05")], false),
+        // rmcp 3.11 writes that into `initialize`.
+        (&[Opened("2026-07-28")], false),
+        (&[Opened("2027-01-01")], false),
+        (&[UNKNOWN], false),
+        (&[other_error], false),
+        (&[odd_error], false),
+        (&[UNKNOWN, Opened("2025-11-25")], false),
+        (&[Opened("2025-11-25"), UNKNOWN], false),
+        // Only a modern one has these.
+        (&[DISCOVERED], true),
+        (&[version_error], true),
+        (&[Question], true),
+        (&[Opened("2025-11-25"), DISCOVERED], true),
+        (&[DISCOVERED, Opened("2025-11-25")], true),
+        (&[UNKNOWN, DISCOVERED], true),
+        (&[DISCOVERED, UNKNOWN], true),
+        (&[Opened("2026-07-28"), Question], true),
+        (&[UNKNOWN, Question], true),
+    ] {
+        let mut world = World::new(config());
+        for one in shown {
+            one.to(&mut world);
+        }
+        let call = modern_call("5", &with("theirs", r#"{"action":"accept"}"#), &json!({}));
+        world.client_sends(&call);
+        if goes_on {
+            assert_eq!(world.upstream_got(), call, "{shown:?}");
+            assert!(world.client.is_empty() && world.records.is_empty(), "{shown:?}");
+        } else {
+            assert_eq!(world.client_got(), format!(r#"{{"jsonrpc":"2.0","id":5,{INVALID}"#), "{shown:?}");
+            let record = "invalid client state-before-legacy-upstream";
+            assert_eq!((world.recorded().as_str(), world.runs), (record, 0), "{shown:?}");
+        }
     }
-    // So is a question that it hands back.
-    let mut world = World::push(&json!({}));
-    world.client_sends(&modern_call("8", "", &json!({})));
-    world.upstream_sends(&response("8", r#"{"resultType":"input_required","requestState":"theirs"}"#));
-    world.client_sends(&foreign("9"));
-    assert_eq!(world.runs, 2);
 }
 
 #[test]
