@@ -47,7 +47,7 @@ impl ConfigFile {
         let path = path.into();
         let table: Table = text.parse().map_err(|error: toml::de::Error| ConfigError::Syntax {
             path: path.clone(),
-            message: syntax(&error),
+            message: syntax(&error, text),
         })?;
         let mut lines = BTreeMap::new();
         if let Ok(spanned) = DeTable::parse(text) {
@@ -110,16 +110,29 @@ fn collect_unknown<'a>(prefix: &str, table: &'a Table, unknown: &mut Vec<(String
     }
 }
 
-/// The parser's words. A number that fits nothing is told what does.
-fn syntax(error: &toml::de::Error) -> String {
-    let words = error.to_string().trim_end().to_owned();
-    match words.strip_suffix(", expected any valid TOML value") {
-        Some(words) if words.contains(" as i128") || words.contains(" as u128") => {
-            let words = words.replace(" as i128", "").replace(" as u128", "");
-            format!("{words}: whole numbers go from {} to {}", i64::MIN, i64::MAX)
+/// The parser's words with line, column and key. The line itself is not told: its value may be a secret (S33), and a
+/// missing quote makes anything part of it.
+fn syntax(error: &toml::de::Error, text: &str) -> String {
+    let words = match error.message() {
+        words if words.contains(" as i128") || words.contains(" as u128") => {
+            format!("a number is too large; whole numbers go from {} to {}", i64::MIN, i64::MAX)
         }
-        _ => words,
+        words => words.to_owned(),
+    };
+    let Some(at) = error.span().map(|span| span.start) else { return words };
+    let before = text.get(..at).unwrap_or(text);
+    let begin = before.rfind('\n').map_or(0, |end| end + 1);
+    let (line, column) = (before.matches('\n').count() + 1, before[begin..].chars().count() + 1);
+    match key(text[begin..].lines().next().unwrap_or_default()) {
+        Some(key) => format!("line {line}, column {column}, at '{key}': {words}"),
+        None => format!("line {line}, column {column}: {words}"),
     }
+}
+
+/// The setting that a line sets, as it is written there; what is none may be a part of some secret.
+fn key(line: &str) -> Option<&str> {
+    let key = line.split_once('=')?.0.trim();
+    known_keys().any(|known| known == key || known.rsplit('.').next() == Some(key)).then_some(key)
 }
 
 fn collect_lines(prefix: &str, table: &DeTable<'_>, text: &str, lines: &mut BTreeMap<String, usize>) {
@@ -223,9 +236,39 @@ mod tests {
     }
 
     #[test]
-    fn a_syntax_error_names_file_and_line() {
-        let error = ConfigFile::parse("/h.toml", "listen = \n").unwrap_err().to_string();
-        assert!(error.starts_with("/h.toml is not valid TOML") && error.contains("line 1"), "{error}");
+    fn a_syntax_error_names_file_line_and_setting() {
+        check_error(
+            "listen = 'a\nb = 1",
+            "/h.toml is not valid TOML: line 1, column 12, at 'listen': invalid literal string, expected `'`",
+        );
+        check_error(
+            "\nlisten",
+            "/h.toml is not valid TOML: line 2, column 7: key with no value, expected `=`",
+        );
+        let large =
+            ConfigFile::parse("/h.toml", "[mcp]\nsessions = 99999999999999999999").unwrap_err().to_string();
+        assert!(large.contains("line 2, column 12, at 'sessions'"), "{large}");
+    }
+
+    #[test]
+    fn s33_a_syntax_error_quotes_nothing_that_may_be_a_secret() {
+        for text in [
+            "[upstream]\nheaders = { Authorization = \"Bearer s3cr3t }",
+            "state_secret = s3cr3t-and-more",
+            "token = 12abs3cr3t",
+            "token = \"\\qs3cr3t\"",
+            "token = 0x1s3cr3t",
+            "token = 1979-05-27T99:s3cr3t",
+            "token = \"\"\"\ns3cr3t=\n\\q\"\"\"",
+            "token = \"\"\"\ns3cr3t=\\q\"\"\"",
+            "token = '''s3cr3t",
+            "s3cr3t",
+            "\"s3cr3t",
+            "a = [1, s3cr3t",
+        ] {
+            let error = ConfigFile::parse("/h.toml", text).unwrap_err();
+            assert!(!format!("{error} {error:?}").contains("s3cr3t"), "{error:?}");
+        }
     }
 
     proptest! {

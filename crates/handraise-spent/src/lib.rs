@@ -36,7 +36,8 @@ pub struct Store(Kind);
 
 #[derive(Debug)]
 enum Kind {
-    Files(files::Files),
+    /// And what this process has claimed there: files that somebody removes arm nothing again.
+    Files(files::Files, memory::Memory),
     Memory(memory::Memory),
     Closed,
 }
@@ -48,7 +49,7 @@ impl Store {
     /// # Errors
     /// When one of the inner folders is a link or no folder, is not ours, or is open to others; when it cannot be made.
     pub fn files(base: &Path, inner: &[&str]) -> Result<Self, OpenError> {
-        files::Files::open(base, inner).map(|files| Self(Kind::Files(files)))
+        files::Files::open(base, inner).map(|files| Self(Kind::Files(files, memory::Memory::default())))
     }
 
     /// In this process, and gone with it. What is signed must die with the process as well.
@@ -64,7 +65,10 @@ impl Store {
     /// Whether a nonce is spent. `now_ms` is the wall clock, in milliseconds since 1970.
     pub fn look(&self, nonce: [u8; 16], now_ms: u64) -> Was {
         match &self.0 {
-            Kind::Files(files) => files.look(nonce, now_ms),
+            Kind::Files(files, claimed) => match files.look(nonce, now_ms) {
+                Was::Unspent => claimed.look(nonce, now_ms),
+                was => was,
+            },
             Kind::Memory(memory) => memory.look(nonce, now_ms),
             Kind::Closed => Was::Unknown,
         }
@@ -74,7 +78,17 @@ impl Store {
     /// and that is on disk.
     pub fn claim(&self, nonce: [u8; 16], expires_ms: u64, now_ms: u64) -> Was {
         match &self.0 {
-            Kind::Files(files) => files.claim(nonce, expires_ms, now_ms),
+            Kind::Files(files, claimed) => {
+                if claimed.look(nonce, now_ms) == Was::Spent {
+                    return Was::Spent;
+                }
+                let was = files.claim(nonce, expires_ms, now_ms);
+                if was != Was::Unknown {
+                    // Where there is no room for it, the file alone says so.
+                    let _ = claimed.claim(nonce, expires_ms, now_ms);
+                }
+                was
+            }
             Kind::Memory(memory) => memory.claim(nonce, expires_ms, now_ms),
             Kind::Closed => Was::Unknown,
         }

@@ -41,6 +41,19 @@ fn s5_folders_that_it_makes_are_private_and_others_stay_as_they_are() {
 }
 
 #[test]
+fn s5_files_that_somebody_removes_arm_nothing_again_in_the_process_that_claimed() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::files(folder.path(), &["spent"]).unwrap();
+    assert_eq!(store.claim([1; 16], 10_000, 0), Was::Unspent);
+    for entry in std::fs::read_dir(folder.path().join("spent")).unwrap() {
+        std::fs::remove_file(entry.unwrap().path()).unwrap();
+    }
+    assert_eq!(store.look([1; 16], 0), Was::Spent);
+    assert_eq!(store.claim([1; 16], 10_000, 0), Was::Spent);
+    assert_eq!(store.claim([2; 16], 10_000, 0), Was::Unspent);
+}
+
+#[test]
 fn a_nonce_is_forgotten_a_day_after_its_end() {
     let base = tempfile::tempdir().unwrap();
     let store = Store::files(base.path(), INNER).unwrap();
