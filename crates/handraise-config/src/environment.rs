@@ -23,6 +23,11 @@ impl Environment {
         self.0.get(OsStr::new(name)).map(OsString::as_os_str).filter(|value| !value.is_empty())
     }
 
+    /// The value of a variable, also an empty one: for what must not be taken for unset.
+    pub fn given(&self, name: &str) -> Option<&OsStr> {
+        self.0.get(OsStr::new(name)).map(OsString::as_os_str)
+    }
+
     /// A variable that holds an absolute path; a relative one is ignored, as the XDG base directory rules demand.
     pub fn absolute_path(&self, name: &str) -> Option<PathBuf> {
         self.get(name).map(PathBuf::from).filter(|path| path.is_absolute())
@@ -87,6 +92,8 @@ mod tests {
     fn an_empty_variable_counts_as_unset() {
         let environment = Environment::from_iter([("HANDRAISE_INBOX", "")]);
         assert_eq!(environment.get("HANDRAISE_INBOX"), None);
+        assert_eq!(environment.given("HANDRAISE_INBOX"), Some(OsStr::new("")));
+        assert_eq!(environment.given("HANDRAISE_TOKEN"), None);
     }
 
     #[test]

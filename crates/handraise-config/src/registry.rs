@@ -78,6 +78,12 @@ impl Setting {
         format!("HANDRAISE_{}", self.key.to_ascii_uppercase().replace('.', "__"))
     }
 
+    /// Whether an empty variable sets it: a shell's word for one that was never filled, which must not be taken for the
+    /// wish to have what holds without it.
+    pub fn takes_empty(&self) -> bool {
+        self.key == STATE_SECRET.key
+    }
+
     /// Every variable that sets it, in the order in which they win.
     pub fn variables(&self) -> Vec<String> {
         let mut names = vec![self.variable()];
@@ -153,7 +159,7 @@ settings! {
     "How log lines are written."
 
     PASS_ENV = "pass_env", Kind::Names, Default::Unset("none");
-    "Environment variables that agents and MCP servers get although they are withheld: `HANDRAISE_*`, `KANDEV_*`, `MCP_CONFIRM_*` and database URLs are (S7)."
+    "Environment variables that agents and MCP servers get although they are withheld: `HANDRAISE_*`, `KANDEV_*`, `MCP_CONFIRM_*`, and URLs of databases and with passwords, save those of `http`, `https` and `socks` (S7)."
 
     ELICITATION = "elicitation", Kind::Bool, Default::Value("on"), env "HANDRAISE_ELICITATION" "AUTOMOBILE_ELICITATION";
     "Whether handraise asks its own questions about refusals: `off` lets refusals through, in every era. Read by `handraise mcp`, again on SIGHUP. The inbox has no switch for it: gateways are not connected to an inbox yet."
@@ -177,7 +183,7 @@ settings! {
     "Whether agents may have `handraise agent` run commands, as its own user, without asking anybody (`terminal/create`). For the agents that `handraise up` starts, what its config file or environment says holds."
 
     STATE_SECRET = "state_secret", Kind::Text, Default::Unset("256 random bits per process"), secret true;
-    "Signs the state that clients of the modern era carry between a question and its answer: keys of at least 32 characters, separated by commas; the first signs, all verify. The same keys in several processes let one take up what another has asked, also after a restart. Read by `handraise mcp`."
+    "Signs the state that clients of the modern era carry between a question and its answer: keys of at least 32 characters, separated by commas; the first signs, all verify. The same keys in several processes let one take up what another has asked, also after a restart. An empty value, also of the variable, refuses the start. Read by `handraise mcp`."
 
     ASK_TIMEOUT = "ask.timeout_ms", Kind::Integer { least: 1, most: 3_600_000 }, Default::Value("20000"), env "HANDRAISE_ASK_TIMEOUT_MS";
     "How long a question of handraise's own waits in the client, in milliseconds from the arrival of its call; then it is withdrawn, and the refusal goes through, or the guarded call does not run. Read by `handraise mcp`."

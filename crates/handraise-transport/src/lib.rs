@@ -8,6 +8,7 @@ pub mod clock;
 pub mod complaints;
 mod descendants;
 pub mod ends;
+mod environment;
 pub mod escape;
 pub mod frames;
 pub mod ids;

@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeSet,
-    ffi::{OsStr, OsString},
+    ffi::OsString,
     io,
     os::unix::process::CommandExt as _,
     path::PathBuf,
@@ -18,6 +18,7 @@ use tokio::{
 };
 
 use crate::descendants::{children, is_running};
+pub use crate::environment::clean_environment;
 
 /// How long a sweep after a dead supervisor may take.
 pub(crate) const SWEEP: Duration = Duration::from_secs(2);
@@ -300,116 +301,4 @@ pub(crate) fn kill_strays() -> bool {
 
 pub(crate) fn warn_of_leftovers() {
     tracing::warn!("processes of a killed supervisor do not end after SIGKILL");
-}
-
-/// Leaves out what children must not see (S7): our own settings and those of the products whose names we also
-/// read, confirm secrets, and database URLs. `pass` names exceptions.
-pub fn clean_environment(
-    variables: impl IntoIterator<Item = (OsString, OsString)>,
-    pass: &[String],
-) -> Vec<(OsString, OsString)> {
-    variables
-        .into_iter()
-        .filter(|(name, value)| pass.iter().any(|pass| name == OsStr::new(pass)) || !is_private(name, value))
-        .collect()
-}
-
-fn is_private(name: &OsStr, value: &OsStr) -> bool {
-    const PREFIXES: [&str; 3] = ["HANDRAISE_", "KANDEV_", "MCP_CONFIRM_"];
-    const NAMES: [&str; 2] = ["AUTOMOBILE_ELICITATION", "MCP_HOST_CONFIRM_SECRET"];
-    const SCHEMES: [&str; 13] = [
-        "postgres",
-        "postgresql",
-        "mysql",
-        "mysql2",
-        "mariadb",
-        "sqlite",
-        "sqlserver",
-        "mssql",
-        "oracle",
-        "cockroachdb",
-        "mongodb",
-        "redis",
-        "rediss",
-    ];
-    // Names and schemes are ASCII: what is not UTF-8 only has to compare as different.
-    let (name, value) = (name.to_string_lossy(), value.to_string_lossy());
-    PREFIXES.iter().any(|prefix| name.starts_with(prefix))
-        || NAMES.contains(&&*name)
-        || name == "DATABASE_URL"
-        || name.ends_with("_DATABASE_URL")
-        || scheme(&value).is_some_and(|scheme| SCHEMES.iter().any(|known| known.eq_ignore_ascii_case(scheme)))
-}
-
-/// The scheme of a URL, without what names a driver: `jdbc:postgresql:` and `postgresql+asyncpg:` are PostgreSQL.
-fn scheme(url: &str) -> Option<&str> {
-    let (scheme, rest) = url.split_once(':')?;
-    let scheme = scheme.trim();
-    if scheme.eq_ignore_ascii_case("jdbc") {
-        return rest.split_once(':').map(|(scheme, _)| scheme);
-    }
-    Some(scheme.split_once('+').map_or(scheme, |(scheme, _)| scheme))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[track_caller]
-    fn check(variables: &[(&str, &str)], pass: &[&str], kept: &[&str]) {
-        let variables = variables.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
-        let pass: Vec<String> = pass.iter().map(ToString::to_string).collect();
-        let names: Vec<_> = clean_environment(variables, &pass).into_iter().map(|(name, _)| name).collect();
-        assert_eq!(names, kept);
-    }
-
-    #[test]
-    fn s7_children_see_none_of_our_settings_or_secrets() {
-        check(
-            &[
-                ("PATH", "/bin"),
-                ("HANDRAISE_TOKEN", "t"),
-                ("KANDEV_FEATURES_ACP_ELICITATION", "true"),
-                ("AUTOMOBILE_ELICITATION", "off"),
-                ("MCP_CONFIRM_SECRET", "s"),
-                ("MCP_HOST_CONFIRM_SECRET", "s"),
-                ("MCP_DATA_DIR", "/d"),
-                ("HANDRAISED", "no"),
-                ("ANTHROPIC_API_KEY", "k"),
-            ],
-            &[],
-            &["PATH", "MCP_DATA_DIR", "HANDRAISED", "ANTHROPIC_API_KEY"],
-        );
-    }
-
-    #[test]
-    fn s7_children_see_no_database_urls() {
-        check(
-            &[
-                ("DATABASE_URL", "anything"),
-                ("APP_DATABASE_URL", "anything"),
-                ("STORE", "postgres://user:secret@host/db"),
-                ("OTHER", "PostgreSQL://host"),
-                ("DRIVER", "postgresql+asyncpg://user:secret@host/db"),
-                ("SEEDS", "mongodb+srv://user:secret@host/db"),
-                ("JAVA", "jdbc:mysql://host/db?password=secret"),
-                ("CACHE", "rediss://:secret@host"),
-                ("HOME_PAGE", "https://example.org"),
-                ("NOTE", "about postgres://host"),
-                ("GIT", "git+ssh://host"),
-                ("BEAN", "jdbc:"),
-            ],
-            &[],
-            &["HOME_PAGE", "NOTE", "GIT", "BEAN"],
-        );
-    }
-
-    #[test]
-    fn s7_pass_env_names_exceptions_exactly() {
-        check(
-            &[("DATABASE_URL", "x"), ("HANDRAISE_LOG", "debug"), ("HANDRAISE_LOG_2", "x")],
-            &["DATABASE_URL", "HANDRAISE_LOG"],
-            &["DATABASE_URL", "HANDRAISE_LOG"],
-        );
-    }
 }

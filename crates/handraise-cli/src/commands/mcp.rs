@@ -252,6 +252,30 @@ mod tests {
         }
     }
 
+    /// What a shell makes of a variable that was never set, and a template of a value that is missing.
+    #[test]
+    fn an_empty_secret_refuses_the_start_and_says_what_to_do() {
+        let says = "cannot be used: it is empty: give keys of at least 32 characters, or leave it out altogether to have random ones";
+        for empty in ["", " "] {
+            let environment = Environment::from_iter([("HANDRAISE_STATE_SECRET", empty)]);
+            let file = ConfigFile::parse("/h.toml", &format!("state_secret = '{empty}'\n")).unwrap();
+            let good =
+                ConfigFile::parse("/h.toml", &format!("state_secret = '{}'\n", "x".repeat(32))).unwrap();
+            // A good one in the file does not stand in for the variable, which wins.
+            for (environment, file, origin) in [
+                (&environment, None, "HANDRAISE_STATE_SECRET"),
+                (&environment, Some(&good), "HANDRAISE_STATE_SECRET"),
+                (&Environment::default(), Some(&file), "/h.toml"),
+            ] {
+                let settings = handraise_config::load(&Flags::default(), environment, file).unwrap();
+                let error = format!("{:#}", keyring(&settings).unwrap_err());
+                assert!(error.contains(origin) && error.ends_with(says), "{error}");
+            }
+        }
+        let settings = handraise_config::load(&Flags::default(), &Environment::default(), None).unwrap();
+        assert!(keyring(&settings).is_ok(), "without the setting there are random ones");
+    }
+
     #[test]
     fn a_rule_that_cannot_work_is_named() {
         let error = read(&TABLES.replace("'/name'", "'name'")).unwrap_err();

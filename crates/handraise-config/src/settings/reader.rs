@@ -27,7 +27,8 @@ impl<'a> Reader<'a> {
             given.push((Raw::Text(text), Origin::Flag(setting.flag.unwrap_or("a flag"))));
         }
         for name in setting.variables() {
-            if let Some(value) = self.environment.get(&name) {
+            let variable = self.environment.given(&name);
+            if let Some(value) = variable.filter(|value| !value.is_empty() || setting.takes_empty()) {
                 let origin = Origin::Environment(name);
                 let text = value.to_str().ok_or_else(|| ConfigError::Value {
                     origin: origin.clone(),

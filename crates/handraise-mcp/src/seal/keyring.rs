@@ -51,7 +51,12 @@ struct Derived {
 /// Why a text is no keyring. Names a key by its place, never by its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum KeyringError {
-    /// Nothing between two commas, or nothing at all.
+    /// Nothing at all, as in a variable that was never filled.
+    #[error(
+        "it is empty: give keys of at least 32 characters, or leave it out altogether to have random ones"
+    )]
+    Nothing,
+    /// Nothing between two commas.
     #[error("key {place} is empty: give keys of at least 32 characters, separated by single commas")]
     Empty {
         /// Which key, counted from 1.
@@ -90,6 +95,9 @@ pub enum KeyringError {
 impl Keyring {
     /// Reads `key[,key…]`; each key is trimmed.
     pub fn parse(text: &str) -> Result<Self, KeyringError> {
+        if text.trim().is_empty() {
+            return Err(KeyringError::Nothing);
+        }
         let count = text.split(',').count();
         if count > MAX_KEYS {
             return Err(KeyringError::Many { count });
@@ -196,9 +204,11 @@ mod tests {
 
     #[test]
     fn an_empty_member_is_refused() {
-        for (text, place) in
-            [("", 1), (" \t", 1), (",", 1), (&format!("{KEY},"), 2), (&format!("{KEY},,{KEY}"), 2)]
-        {
+        for text in ["", " \t", "\n"] {
+            let says = "give keys of at least 32 characters, or leave it out altogether to have random ones";
+            assert_eq!(complaint(text), format!("it is empty: {says}"));
+        }
+        for (text, place) in [(",", 1), (&*format!("{KEY},"), 2), (&*format!("{KEY},,{KEY}"), 2)] {
             let says = "is empty: give keys of at least 32 characters, separated by single commas";
             assert_eq!(complaint(text), format!("key {place} {says}"));
         }
