@@ -26,15 +26,18 @@ impl Alarm {
         // Nothing at all would disarm it.
         let wait = wait.max(Duration::from_micros(1));
         let once = Timespec { tv_sec: 0, tv_nsec: 0 };
-        let wait = Timespec::try_from(wait).unwrap_or(Timespec { tv_sec: i64::MAX, tv_nsec: 0 });
-        let time = Itimerspec { it_interval: once, it_value: wait };
+        let value = Timespec::try_from(wait).unwrap_or(Timespec { tv_sec: i64::MAX, tv_nsec: 0 });
+        let time = Itimerspec { it_interval: once, it_value: value };
         // What has run out before is forgotten with that.
-        if let Err(error) = timerfd_settime(&self.0, TimerfdTimerFlags::empty(), &time) {
-            tracing::warn!(%error, "a timer could not be set");
+        let set = timerfd_settime(&self.0, TimerfdTimerFlags::empty(), &time);
+        if let Err(error) = set {
+            tracing::warn!(%error, "a timer could not be set; another one takes its place");
+            return tokio::time::sleep(wait).await;
         }
         loop {
-            if self.0.readable().await.is_err() {
-                return;
+            if let Err(error) = self.0.readable().await {
+                tracing::warn!(%error, "a timer cannot be waited for; another one takes its place");
+                return tokio::time::sleep(wait).await;
             }
             // How often it has run out.
             let read = self.0.try_read(&mut [0; 8]);
@@ -66,6 +69,17 @@ impl Alarm {
 mod tests {
     use super::*;
     use crate::now::now;
+
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn an_alarm_that_cannot_be_set_goes_off_all_the_same() {
+        // A pipe is read like a timer, and is none.
+        let (_sender, pipe) = tokio::net::unix::pipe::pipe().unwrap();
+        let set = now().boot;
+        Alarm(pipe).after(Duration::from_millis(20)).await;
+        let took = set.until(now().boot);
+        assert!((Duration::from_millis(20)..Duration::from_secs(300)).contains(&took), "{took:?}");
+    }
 
     #[tokio::test]
     async fn an_alarm_goes_off_when_it_was_set_for_last() {

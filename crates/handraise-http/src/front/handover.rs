@@ -38,12 +38,12 @@ pub(crate) enum First {
 pub(crate) struct AtOnce {
     /// It is gone with the connection.
     pub(crate) quick: Weak<Quick>,
-    pub(crate) kind: Kind,
+    pub(crate) status: StatusRule,
 }
 
 /// What decides about the status of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum StatusRule {
     /// The request belongs to a session: whatever the frame says, it is an answer.
     Session,
     /// It describes itself. `is_whole`: with all that it must say.
@@ -114,12 +114,12 @@ impl Giver {
     /// Gives an answer that is one frame, of these parts in a row.
     pub(crate) fn answer(self, parts: [&[u8]; 3], pieces: impl FnOnce() -> Pieces) {
         let at_once = self.at_once.as_ref().filter(|_| !self.is_closed());
-        let at_once = at_once.and_then(|AtOnce { quick, kind }| Some((quick.upgrade()?, *kind)));
-        let Some((quick, kind)) = at_once else {
+        let at_once = at_once.and_then(|AtOnce { quick, status }| Some((quick.upgrade()?, *status)));
+        let Some((quick, status)) = at_once else {
             self.slot.give(Some(First::Answer(pieces())));
             return;
         };
-        match quick.send(kind, parts) {
+        match quick.send(status, parts) {
             Went::Whole => self.has_sent(&quick),
             Went::Partly { head, done } => {
                 self.slot.give(Some(First::Rest { head: head.into(), frame: pieces(), done }));
@@ -172,7 +172,7 @@ impl Taker {
     }
 
     /// Something has been read behind the request: whatever is given wakes who waits. True: the beginning has been given.
-    pub(crate) fn has_more(&self) -> bool {
+    pub(crate) fn note_more(&self) -> bool {
         let mut inner = self.0.lock();
         inner.has_more = true;
         inner.is_given

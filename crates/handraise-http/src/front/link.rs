@@ -11,7 +11,7 @@ use std::sync::{
 use handraise_core::Moment;
 use handraise_mcp::{
     confirm::Spent,
-    envelope::{Caller, Envelope, Out, Route},
+    envelope::{Caller, Envelope, Out, Route, Spend},
     frame::{
         ClientFrame, Malformed, NoFrame, ServerFrame, each_of_batch, is_batch,
         overlong::{self, Overlong},
@@ -30,7 +30,7 @@ use super::{
     pieces::Came,
     reply::Refusal,
     shared,
-    state::{After, State},
+    state::State,
     stdin::{Next, Stdin},
 };
 use crate::{now::now, upstream::Beside};
@@ -96,16 +96,16 @@ impl Link {
     ) -> Result<T, Refusal> {
         let now = now();
         self.last_used.store(now.boot.as_millis(), Ordering::Relaxed);
-        let (mut out, mut after) = (Vec::new(), After::default());
+        let (mut out, mut spends) = (Vec::new(), Vec::new());
         let mut state = self.lock();
         let (registered, caller) = register(&mut state.desk)?;
         let route = state.envelope.client_frame(frame, &caller, now, &mut out);
-        state.carry_out(&mut out, now, &mut after);
+        state.carry_out(&mut out, now, &self.front, &mut spends);
         if route == Route::Forward {
             state.send(own, beside);
         }
         settle(&mut state.desk);
-        self.finish(state, &after);
+        self.finish(state, &spends);
         Ok(registered)
     }
 
@@ -125,12 +125,12 @@ impl Link {
     /// so, and is told nothing.
     pub(crate) fn client_malformed(self: &Arc<Self>, malformed: &Malformed) -> Option<Vec<u8>> {
         let now = now();
-        let (mut out, mut after) = (Vec::new(), After::default());
+        let (mut out, mut spends) = (Vec::new(), Vec::new());
         let mut state = self.lock();
         state.envelope.client_malformed(malformed, now, &mut out);
         let told = out.extract_if(.., |out| matches!(out, Out::ToClient { for_call: None, .. })).last();
-        state.carry_out(&mut out, now, &mut after);
-        self.finish(state, &after);
+        state.carry_out(&mut out, now, &self.front, &mut spends);
+        self.finish(state, &spends);
         told.and_then(|out| if let Out::ToClient { frame, .. } = out { Some(frame) } else { None })
     }
 
@@ -165,16 +165,16 @@ impl Link {
 
     fn upstream_frame(self: &Arc<Self>, frame: &ServerFrame<'_>, came: Came<'_>) {
         let now = now();
-        let (mut out, mut after) = (Vec::new(), After::default());
+        let (mut out, mut spends) = (Vec::new(), Vec::new());
         let mut state = self.lock();
         let route = state.envelope.upstream_frame(frame, now, &mut out);
-        state.carry_out(&mut out, now, &mut after);
+        state.carry_out(&mut out, now, &self.front, &mut spends);
         if route == Route::Forward
             && let Some(reply) = state.desk.forward(frame, came)
         {
             state.send(Came::lent(&reply), Beside::default());
         }
-        self.finish(state, &after);
+        self.finish(state, &spends);
     }
 
     /// Takes both ends of a line that was too long to be taken.
@@ -189,7 +189,7 @@ impl Link {
             Overlong::Request(id) => {
                 let mut state = self.lock();
                 state.send(Came::lent(&overlong::reply(&id, limit)), Beside::default());
-                self.finish(state, &After::default());
+                self.finish(state, &[]);
             }
             Overlong::Response(None) | Overlong::Unknown => {}
         }
@@ -204,22 +204,22 @@ impl Link {
     /// Takes the time.
     pub(crate) fn wake(self: &Arc<Self>) {
         let now = now();
-        let (mut out, mut after) = (Vec::new(), After::default());
+        let (mut out, mut spends) = (Vec::new(), Vec::new());
         let mut state = self.lock();
         state.alarm = None;
         state.envelope.tick(now, &mut out);
-        state.carry_out(&mut out, now, &mut after);
-        self.finish(state, &after);
+        state.carry_out(&mut out, now, &self.front, &mut spends);
+        self.finish(state, &spends);
     }
 
     /// Takes what the store says about a nonce.
     pub(crate) fn spent(self: &Arc<Self>, ticket: u64, was: Spent) {
         let now = now();
-        let (mut out, mut after) = (Vec::new(), After::default());
+        let (mut out, mut spends) = (Vec::new(), Vec::new());
         let mut state = self.lock();
         state.envelope.spent(ticket, was, now, &mut out);
-        state.carry_out(&mut out, now, &mut after);
-        self.finish(state, &after);
+        state.carry_out(&mut out, now, &self.front, &mut spends);
+        self.finish(state, &spends);
     }
 
     /// Lets a second pass; true when nobody has used it for `idle` milliseconds.
@@ -233,19 +233,19 @@ impl Link {
     /// Ends it: open questions are withdrawn, streams end, and the server is asked to leave.
     pub(crate) fn end(self: &Arc<Self>) {
         let now = now();
-        let (mut out, mut after) = (Vec::new(), After::default());
+        let (mut out, mut spends) = (Vec::new(), Vec::new());
         let mut state = self.lock();
         state.envelope.client_closed(now, &mut out);
-        state.carry_out(&mut out, now, &mut after);
+        state.carry_out(&mut out, now, &self.front, &mut spends);
         if !self.is_over.swap(true, Ordering::Relaxed) {
             state.envelope.upstream_ended("its session was ended", now, &mut out);
-            state.carry_out(&mut out, now, &mut after);
+            state.carry_out(&mut out, now, &self.front, &mut spends);
         }
         state.desk.close();
         // What was taken in this very turn goes before the end, as far as the server takes it.
         let _ = state.stdin.write_gathered();
         state.stdin.close();
-        self.finish(state, &after);
+        self.finish(state, &spends);
         self.leave.cancel();
     }
 
@@ -258,14 +258,14 @@ impl Link {
         let was_over = self.is_over.swap(true, Ordering::Relaxed);
         self.front.forget(self);
         let now = now();
-        let (mut out, mut after) = (Vec::new(), After::default());
+        let (mut out, mut spends) = (Vec::new(), Vec::new());
         let mut state = self.lock();
         let open = state.envelope.open_requests();
         state.envelope.upstream_ended(how, now, &mut out);
-        state.carry_out(&mut out, now, &mut after);
+        state.carry_out(&mut out, now, &self.front, &mut spends);
         state.desk.close();
         state.stdin.close();
-        self.finish(state, &after);
+        self.finish(state, &spends);
         if was_over || self.front.shutdown.is_cancelled() {
             tracing::debug!(principal = &*self.principal, "an MCP server has ended: {how}");
         } else {
@@ -278,7 +278,7 @@ impl Link {
     }
 
     /// Lets go of the lock and does what is left.
-    fn finish(self: &Arc<Self>, mut state: MutexGuard<'_, State>, after: &After) {
+    fn finish(self: &Arc<Self>, mut state: MutexGuard<'_, State>, spends: &[Spend]) {
         let next = state.envelope.next_deadline();
         let is_new = next != state.alarm;
         state.alarm = next;
@@ -295,11 +295,8 @@ impl Link {
         if needs_server {
             self.front.tasks.spawn(serve(Arc::clone(self)));
         }
-        for spend in &after.spends {
+        for spend in spends {
             self.front.spender.ask(&self.principal, Arc::clone(self), *spend);
-        }
-        if !after.records.is_empty() {
-            self.front.record(&after.records);
         }
     }
 }

@@ -282,10 +282,12 @@ impl Front {
         self.links.fetch_add(1, Ordering::Relaxed)
     }
 
-    fn record(&self, records: &[Record]) {
-        let recorder = lock(&self.recorder);
-        for record in records {
-            recorder.record(record);
+    /// Writes records.
+    fn record<'r>(&self, records: impl Iterator<Item = &'r Record>) {
+        let mut records = records.peekable();
+        if records.peek().is_some() {
+            let recorder = lock(&self.recorder);
+            records.for_each(|record| recorder.record(record));
         }
     }
 

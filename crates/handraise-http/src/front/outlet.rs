@@ -18,7 +18,7 @@ pub(crate) const QUIET: u32 = 15;
 #[derive(Debug)]
 pub(crate) enum Outlet {
     /// Nothing has been said yet. `ticks`: for how long.
-    Waiting { first: Giver, takes_events: bool, ticks: u32 },
+    Silent { first: Giver, takes_events: bool, ticks: u32 },
     /// It is a stream.
     Streaming(Arc<Events>),
     /// It was a stream whose client has left.
@@ -31,13 +31,13 @@ impl Outlet {
     /// An outlet, and where its answer begins.
     pub(crate) fn new(takes_events: bool, at_once: Option<AtOnce>) -> (Self, Taker) {
         let (first, taker) = handover(at_once);
-        (Self::Waiting { first, takes_events, ticks: 0 }, taker)
+        (Self::Silent { first, takes_events, ticks: 0 }, taker)
     }
 
     /// Sends an event; false: it reached nobody.
     pub(crate) fn event(&mut self, event: &Pieces, budget: &Arc<Budget>) -> bool {
         match std::mem::replace(self, Self::Lost) {
-            Self::Waiting { first, takes_events: true, .. } => {
+            Self::Silent { first, takes_events: true, .. } => {
                 let events = Events::new(budget);
                 let is_sent = events.push(event.clone()).is_ok();
                 if is_sent && first.give(First::Events(Arc::clone(&events))) {
@@ -46,8 +46,8 @@ impl Outlet {
                 }
                 false
             }
-            waiting @ Self::Waiting { .. } => {
-                *self = waiting;
+            silent @ Self::Silent { .. } => {
+                *self = silent;
                 false
             }
             Self::Streaming(events) => {
@@ -66,7 +66,7 @@ impl Outlet {
     /// Whether what is said here can still reach the client, now or when it comes back.
     pub(crate) fn takes_events(&self) -> bool {
         match self {
-            Self::Waiting { first, takes_events, .. } => *takes_events && !first.is_closed(),
+            Self::Silent { first, takes_events, .. } => *takes_events && !first.is_closed(),
             Self::Streaming(_) | Self::Detached => true,
             Self::Lost => false,
         }
@@ -75,35 +75,35 @@ impl Outlet {
     /// Whether a client is there now.
     pub(crate) fn is_attended(&self) -> bool {
         match self {
-            Self::Waiting { first, .. } => !first.is_closed(),
+            Self::Silent { first, .. } => !first.is_closed(),
             Self::Streaming(events) => events.is_read(),
             Self::Detached | Self::Lost => false,
         }
     }
 
     /// Whether nothing has been said yet.
-    pub(crate) fn is_waiting(&self) -> bool {
-        matches!(self, Self::Waiting { .. })
+    pub(crate) fn is_silent(&self) -> bool {
+        matches!(self, Self::Silent { .. })
     }
 
     /// Lets a second pass. `opening` begins a stream that nothing has been said on.
     pub(crate) fn tick(&mut self, budget: &Arc<Budget>, opening: impl FnOnce() -> Pieces) {
         match self {
-            Self::Waiting { takes_events: true, ticks, .. } => {
+            Self::Silent { takes_events: true, ticks, .. } => {
                 *ticks += 1;
                 if *ticks >= PATIENCE {
                     self.event(&opening(), budget);
                 }
             }
             Self::Streaming(events) => events.tick(QUIET),
-            Self::Waiting { .. } | Self::Detached | Self::Lost => {}
+            Self::Silent { .. } | Self::Detached | Self::Lost => {}
         }
     }
 
     /// Ends it without an answer.
     pub(crate) fn end(self, budget: &Arc<Budget>) {
         match self {
-            Self::Waiting { first, takes_events, .. } => {
+            Self::Silent { first, takes_events, .. } => {
                 let nothing = if takes_events {
                     let events = Events::new(budget);
                     events.close();

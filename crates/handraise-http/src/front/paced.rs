@@ -25,19 +25,19 @@ const SLOWEST: u64 = 64 * 1024;
 pub(crate) struct Paced<S> {
     stream: S,
     place: Arc<Place>,
-    waiting: Option<Waiting>,
+    untaken: Option<Untaken>,
 }
 
 /// Bytes wait for the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Waiting {
+struct Untaken {
     /// Since when, in milliseconds of the boot clock.
     since: u64,
     /// How many it has taken since.
     taken: u64,
 }
 
-impl Waiting {
+impl Untaken {
     fn until(self) -> u64 {
         self.since.saturating_add(PATIENCE).saturating_add(self.taken.saturating_mul(1000) / SLOWEST)
     }
@@ -45,19 +45,19 @@ impl Waiting {
 
 impl<S> Paced<S> {
     pub(crate) fn new(stream: S, place: &Arc<Place>) -> Self {
-        Self { stream, place: Arc::clone(place), waiting: None }
+        Self { stream, place: Arc::clone(place), untaken: None }
     }
 
     /// Takes note of how a write went.
     fn note(&mut self, written: &Poll<io::Result<usize>>) {
-        match (written, &mut self.waiting) {
+        match (written, &mut self.untaken) {
             (Poll::Pending, None) => {
-                self.waiting = Some(Waiting { since: SystemClock.boot_millis(), taken: 0 });
+                self.untaken = Some(Untaken { since: SystemClock.boot_millis(), taken: 0 });
             }
-            (Poll::Ready(Ok(count)), Some(waiting)) => waiting.taken += *count as u64,
+            (Poll::Ready(Ok(count)), Some(untaken)) => untaken.taken += *count as u64,
             _ => return,
         }
-        self.place.expect_taken(self.waiting.map(Waiting::until));
+        self.place.expect_taken(self.untaken.map(Untaken::until));
     }
 }
 
@@ -92,7 +92,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Paced<S> {
         match &flushed {
             Poll::Pending => self.note(&Poll::Pending),
             Poll::Ready(_) => {
-                if self.waiting.take().is_some() {
+                if self.untaken.take().is_some() {
                     self.place.expect_taken(None);
                 }
             }
@@ -125,11 +125,11 @@ mod tests {
 
     #[test]
     fn who_takes_something_has_a_second_more_for_every_64_kib() {
-        let waiting = |taken| Waiting { since: 1000, taken };
-        assert_eq!(waiting(0).until(), 31_000);
-        assert_eq!(waiting(32 * 1024).until(), 31_500);
-        assert_eq!(waiting(10 * SLOWEST).until(), 41_000);
-        assert_eq!(waiting(u64::MAX).until(), 31_000 + u64::MAX / SLOWEST, "no wrap");
+        let untaken = |taken| Untaken { since: 1000, taken };
+        assert_eq!(untaken(0).until(), 31_000);
+        assert_eq!(untaken(32 * 1024).until(), 31_500);
+        assert_eq!(untaken(10 * SLOWEST).until(), 41_000);
+        assert_eq!(untaken(u64::MAX).until(), 31_000 + u64::MAX / SLOWEST, "no wrap");
     }
 
     #[tokio::test]

@@ -16,7 +16,7 @@ use super::{
     body::Body,
     budget::{Budget, Charge},
     desk::Desk,
-    handover::{AtOnce, Kind, Taker},
+    handover::{AtOnce, StatusRule, Taker},
     head::{Head, text},
     link::Link,
     metrics::Count,
@@ -160,7 +160,7 @@ impl Post<'_> {
         let (session, link) = self.front.open_session(&self.admitted.principal)?;
         let opening = Opening::new(self.front, session);
         let first = self.submit(&link, id, charge, None)?;
-        Ok(Waiting::new(id, first, link, Purpose::Opens(opening)))
+        Ok(Waiting::new(id, first, &link, Purpose::Opens(opening)))
     }
 
     /// A request of a session.
@@ -169,8 +169,8 @@ impl Post<'_> {
             Refusal::NoSession if names_modern_version(self.head) => Refusal::NoEnvelope,
             other => other,
         })?;
-        let first = self.submit(&link, id, charge, self.at_once(Kind::Session))?;
-        Ok(Waiting::new(id, first, link, Purpose::Session))
+        let first = self.submit(&link, id, charge, self.at_once(StatusRule::Session))?;
+        Ok(Waiting::new(id, first, &link, Purpose::Session))
     }
 
     /// The session that the request names. It may have ended while the body came.
@@ -242,7 +242,7 @@ impl Post<'_> {
         }
         let renumbered = shared::renumbered(self.frame, number).ok_or(Refusal::Broken)?;
         let is_whole = declared::has_capabilities(self.frame);
-        let at_once = self.at_once(Kind::Modern { is_whole });
+        let at_once = self.at_once(StatusRule::Modern { is_whole });
         let first = {
             let beside = self.beside(charge);
             let params = beside.params.clone();
@@ -258,12 +258,12 @@ impl Post<'_> {
         };
         let guard = Guard::new(&link, number);
         let purpose = Purpose::Modern { guard, is_whole };
-        Ok(Served::Later(Waiting::new(id, first, link, purpose)))
+        Ok(Served::Later(Waiting::new(id, first, &link, purpose)))
     }
 
     /// How an answer of one frame goes out at once.
-    fn at_once(&self, kind: Kind) -> Option<AtOnce> {
-        self.quick.map(|quick| AtOnce { quick: Arc::downgrade(quick), kind })
+    fn at_once(&self, status: StatusRule) -> Option<AtOnce> {
+        self.quick.map(|quick| AtOnce { quick: Arc::downgrade(quick), status })
     }
 
     /// What goes to the server beside the body: at a URL, the arguments that the client has put into headers.

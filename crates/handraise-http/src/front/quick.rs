@@ -14,10 +14,13 @@ use tokio::{
     net::TcpStream,
 };
 
-use super::{Front, door::Place, handover::Kind, plain, reply, waiting};
-
-/// What is copied behind its head rather than sent beside it, in bytes.
-const COPIED: usize = 2 * 1024;
+use super::{
+    Front,
+    door::Place,
+    handover::StatusRule,
+    plain::{self, COPIED},
+    reply, waiting,
+};
 
 /// The way around the task of a connection.
 #[derive(Debug)]
@@ -51,10 +54,10 @@ impl Quick {
     }
 
     /// Writes an answer of one frame, of these parts in a row, as far as it goes at once.
-    pub(crate) fn send(&self, kind: Kind, parts: [&[u8]; 3]) -> Went {
-        let status = match kind {
-            Kind::Session => StatusCode::OK,
-            Kind::Modern { is_whole } => waiting::status(parts, is_whole),
+    pub(crate) fn send(&self, status: StatusRule, parts: [&[u8]; 3]) -> Went {
+        let status = match status {
+            StatusRule::Session => StatusCode::OK,
+            StatusRule::Modern { is_whole } => waiting::status(parts, is_whole),
         };
         let length = parts.iter().map(|part| part.len()).sum::<usize>();
         let mut head = Vec::with_capacity(256 + length.min(COPIED));
@@ -92,25 +95,38 @@ impl AsyncRead for Shared {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let room = buffer.remaining();
-        loop {
-            ready!(self.0.poll_read_ready(context))?;
-            match self.0.try_read_buf(buffer) {
-                Ok(count) => {
-                    if (1..room).contains(&count) {
-                        // There is no more now, and no need to ask for it.
-                        let none = || Err::<(), _>(io::ErrorKind::WouldBlock.into());
-                        let _ = self.0.try_io(Interest::READABLE, none);
-                    }
-                    return Poll::Ready(Ok(()));
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                Err(error) => return Poll::Ready(Err(error)),
-            }
-        }
+        self.poll_read_with(context, room, |stream| stream.try_read_buf(buffer)).map_ok(drop)
     }
 }
 
 impl Shared {
+    /// Reads once. After less than there is room for, nothing more is there, and need not be asked for: that is noted within
+    /// the same step as the reading, so that what comes right behind it, on another thread of the runtime, counts.
+    fn poll_read_with(
+        &self,
+        context: &mut Context<'_>,
+        room: usize,
+        mut read: impl FnMut(&TcpStream) -> io::Result<usize>,
+    ) -> Poll<io::Result<usize>> {
+        loop {
+            ready!(self.0.poll_read_ready(context))?;
+            let mut done = None;
+            let step = self.0.try_io(Interest::READABLE, || {
+                let count = read(&self.0)?;
+                done = Some(count);
+                // What forgets that there was something to read, unless more has come since this step began.
+                if (1..room).contains(&count) { Err(io::ErrorKind::WouldBlock.into()) } else { Ok(()) }
+            });
+            match (done, step) {
+                (Some(count), _) => return Poll::Ready(Ok(count)),
+                (None, Err(error)) if error.kind() != io::ErrorKind::WouldBlock => {
+                    return Poll::Ready(Err(error));
+                }
+                (None, _) => {}
+            }
+        }
+    }
+
     fn poll_written(
         &self,
         context: &mut Context<'_>,
@@ -149,5 +165,36 @@ impl AsyncWrite for Shared {
 
     fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(rustix::net::shutdown(&*self.0, Shutdown::Write).map_err(io::Error::from))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{io::Write as _, time::Duration};
+
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    /// Reads once, and does something before that is done with.
+    async fn read(shared: &Shared, mut then: impl FnMut()) -> io::Result<usize> {
+        let mut read = |stream: &TcpStream| stream.try_read(&mut [0; 100]).inspect(|_| then());
+        std::future::poll_fn(|context| shared.poll_read_with(context, 100, &mut read)).await
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn what_comes_right_behind_a_short_read_is_read_whichever_thread_hears_of_it() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let mut peer = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let shared = Shared(Arc::new(listener.accept().await.unwrap().0));
+        peer.write_all(b"one").unwrap();
+        let more = || {
+            peer.write_all(b"more").unwrap();
+            // Until the thread that waits for events has taken note of it.
+            std::thread::sleep(Duration::from_millis(100));
+        };
+        assert_eq!(read(&shared, more).await.unwrap(), 3);
+        let rest = tokio::time::timeout(Duration::from_secs(30), read(&shared, || ())).await;
+        assert_eq!(rest.expect("what came has been forgotten").unwrap(), 4);
     }
 }

@@ -237,12 +237,12 @@ impl Desk {
 
     /// Says the last thing on a call's stream.
     fn answer(&mut self, stream: u64, came: Came<'_>) {
-        if self.calls.get(&stream).is_some_and(|call| !call.outlet.is_waiting()) {
+        if self.calls.get(&stream).is_some_and(|call| !call.outlet.is_silent()) {
             self.event(stream, &came.to_bytes().into());
             if let Some(call) = self.remove(stream) {
                 call.outlet.end(&self.budget);
             }
-        } else if let Some(Call { outlet: Outlet::Waiting { first, .. }, .. }) = self.remove(stream) {
+        } else if let Some(Call { outlet: Outlet::Silent { first, .. }, .. }) = self.remove(stream) {
             // A client that has left knows nothing to come back to.
             first.answer([came.bytes(), b"", b""], || came.to_bytes().into());
         }
@@ -279,7 +279,7 @@ impl Desk {
                 let _ = events.push(prime(&id.to_string()));
             }
         } else if let Some(call) = self.calls.get_mut(&last.stream)
-            && !call.outlet.is_waiting()
+            && !call.outlet.is_silent()
         {
             let before = std::mem::replace(&mut call.outlet, Outlet::Streaming(Arc::clone(&events)));
             before.end(&self.budget);

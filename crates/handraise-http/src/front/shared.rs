@@ -211,11 +211,11 @@ impl Desk {
                 named(&came.to_bytes(), edits)
             };
             match outlet {
-                Outlet::Waiting { first, .. } if tag.is_none() => {
+                Outlet::Silent { first, .. } if tag.is_none() => {
                     let bytes = came.bytes();
                     first.answer([&bytes[..at.start], id.as_bytes(), &bytes[at.end..]], named);
                 }
-                Outlet::Waiting { first, .. } => {
+                Outlet::Silent { first, .. } => {
                     // Nobody may be there any more.
                     first.give(First::Answer(named()));
                 }

@@ -5,10 +5,10 @@ use handraise_mcp::{
     Now,
     envelope::{Envelope, Out, Spend},
     frame::{ClientFrame, RequestId},
-    record::Record,
 };
 
 use super::{
+    Front,
     desk::{Desk, Unshown},
     pieces::Came,
     stdin::{Next, Stdin},
@@ -29,22 +29,20 @@ pub(crate) struct State {
     pub(super) alarm: Option<Moment>,
 }
 
-/// What is left to do once the lock is gone.
-#[derive(Debug, Default)]
-pub(crate) struct After {
-    pub(super) records: Vec<Record>,
-    pub(super) spends: Vec<Spend>,
-}
-
 impl State {
     pub(super) fn new(envelope: Envelope, desk: Desk, stdin: Stdin) -> Self {
         Self { envelope, desk, stdin, needs_server: false, needs_flush: false, alarm: None }
     }
 
-    /// Carries out what the envelope has said.
-    pub(super) fn carry_out(&mut self, out: &mut Vec<Out>, now: Now, after: &mut After) {
+    /// Carries out what the envelope has said. What becomes of a question is recorded before anybody hears of it; nonces that
+    /// are to be spent are left in `spends` for when the lock is gone.
+    pub(super) fn carry_out(&mut self, out: &mut Vec<Out>, now: Now, front: &Front, spends: &mut Vec<Spend>) {
         while !out.is_empty() {
             let mut unshown = Vec::new();
+            front.record(out.iter().filter_map(|out| match out {
+                Out::Record(record) => Some(record),
+                Out::ToClient { .. } | Out::ToUpstream(_) | Out::Spend(_) => None,
+            }));
             for out in out.drain(..) {
                 match out {
                     Out::ToClient { for_call, frame } => {
@@ -54,8 +52,8 @@ impl State {
                         let beside = self.beside(&frame);
                         self.send(Came::lent(&frame), beside);
                     }
-                    Out::Record(record) => after.records.push(record),
-                    Out::Spend(spend) => after.spends.push(spend),
+                    Out::Record(_) => {}
+                    Out::Spend(spend) => spends.push(spend),
                 }
             }
             // A question that no stream can carry has been answered by that.

@@ -5,6 +5,7 @@
 
 use std::{
     future::{Future as _, poll_fn},
+    io,
     pin::pin,
     sync::Arc,
     task::{Context, Poll, ready},
@@ -12,7 +13,7 @@ use std::{
 };
 
 use handraise_transport::{clock::SystemClock, escape, limited::Limited};
-use tokio::{io::AsyncReadExt as _, net::unix::pipe, time::timeout};
+use tokio::{io::AsyncReadExt as _, net::unix::pipe, task::yield_now, time::timeout};
 
 use super::{
     budget::Charge,
@@ -27,6 +28,10 @@ use super::{
 const LARGE_PIPE: usize = 1024 * 1024;
 /// What a link may hold of a line without an end before it is counted.
 const UNCOUNTED: usize = 1024 * 1024;
+/// How much is read in a row, in bytes, before others have their turn: a server that never stops writing is one of many.
+const MOST_IN_A_ROW: usize = 1024 * 1024;
+/// How often is read in a row before that.
+const MOST_READS_IN_A_ROW: usize = 16;
 /// How much of a line of noise is logged, in characters.
 const SHOWN: usize = 300;
 
@@ -38,6 +43,14 @@ pub(crate) struct Stdout {
     noise: Limited,
     held: Charge,
     is_large: bool,
+    in_a_row: InARow,
+}
+
+/// What has been read since somebody else had a turn.
+#[derive(Debug, Default, Clone, Copy)]
+struct InARow {
+    reads: usize,
+    bytes: usize,
 }
 
 impl Stdout {
@@ -48,18 +61,19 @@ impl Stdout {
             noise: Limited::new(SystemClock::shared()),
             held: link.budget.force(0),
             is_large: false,
+            in_a_row: InARow::default(),
         }
     }
 
     /// Reads once, takes what has come, and lets go of memory for large frames when nothing has come for `keep`; `None` at
     /// the end. What fails cannot be read on: that is the end.
     pub(crate) async fn read(&mut self, link: &Arc<Link>, keep: Duration) -> Option<()> {
+        self.in_a_row.pause().await;
         self.rest(keep).await;
         if self.lines.is_untouched() {
             return poll_fn(|context| self.poll_lent(link, context)).await;
         }
-        let count = self.pipe.read_buf(self.lines.room()).await.ok().filter(|count| *count > 0)?;
-        self.lines.has_read(count);
+        let count = poll_fn(|context| self.poll_own(context)).await?;
         while let Some(found) = self.lines.next() {
             take(link, &found, &mut self.noise);
         }
@@ -78,12 +92,22 @@ impl Stdout {
     /// Reads into a buffer that is lent for the reading.
     fn poll_lent(&mut self, link: &Arc<Link>, context: &mut Context<'_>) -> Poll<Option<()>> {
         let mut lent = link.front.frames.lend();
-        let read = ready!(pin!(self.pipe.read_buf(&mut *lent)).poll(context));
-        let is_read = read.is_ok_and(|count| count > 0);
+        let read = pin!(self.pipe.read_buf(&mut *lent)).poll(context);
+        let is_read = ready!(self.in_a_row.note(read)).is_some();
         if is_read {
             self.take_all(link, &lent);
         }
         Poll::Ready(is_read.then_some(()))
+    }
+
+    /// Reads into memory of this link's own.
+    fn poll_own(&mut self, context: &mut Context<'_>) -> Poll<Option<usize>> {
+        let read = pin!(self.pipe.read_buf(self.lines.room())).poll(context);
+        let count = ready!(self.in_a_row.note(read));
+        if let Some(count) = count {
+            self.lines.has_read(count);
+        }
+        Poll::Ready(count)
     }
 
     /// Takes the last line, which may lack its end.
@@ -120,6 +144,28 @@ impl Stdout {
     }
 }
 
+impl InARow {
+    /// Gives others their turn where it is time for that.
+    async fn pause(&mut self) {
+        if self.reads >= MOST_READS_IN_A_ROW || self.bytes >= MOST_IN_A_ROW {
+            *self = Self::default();
+            yield_now().await;
+        }
+    }
+
+    /// Takes note of how a read went; `None`: there is nothing more. Who waits has given others their turn.
+    fn note(&mut self, read: Poll<io::Result<usize>>) -> Poll<Option<usize>> {
+        let Poll::Ready(read) = read else {
+            *self = Self::default();
+            return Poll::Pending;
+        };
+        let count = read.ok().filter(|count| *count > 0);
+        self.reads += 1;
+        self.bytes += count.unwrap_or(0);
+        Poll::Ready(count)
+    }
+}
+
 fn take(link: &Arc<Link>, found: &Found, noise: &mut Limited) {
     match found {
         Found::Frame(frame) => take_frame(link, Came::own(frame), noise),
@@ -150,6 +196,26 @@ mod tests {
     use super::*;
     use crate::budget::Budget;
 
+    #[test]
+    fn who_never_waits_pauses_after_a_bounded_part_of_what_it_reads() {
+        let mut context = Context::from_waker(std::task::Waker::noop());
+        let mut pauses = |in_a_row: &mut InARow| pin!(in_a_row.pause()).poll(&mut context).is_pending();
+        let read = |count| Poll::Ready(Ok(count));
+        for (count, reads) in [(1, MOST_READS_IN_A_ROW), (MOST_IN_A_ROW / 4, 4)] {
+            let mut in_a_row = InARow::default();
+            for _ in 0..reads {
+                assert!(!pauses(&mut in_a_row));
+                assert_eq!(in_a_row.note(read(count)), Poll::Ready(Some(count)));
+            }
+            assert!(pauses(&mut in_a_row) && !pauses(&mut in_a_row));
+        }
+        let mut in_a_row = InARow::default();
+        assert_eq!(in_a_row.note(read(MOST_IN_A_ROW)), Poll::Ready(Some(MOST_IN_A_ROW)));
+        assert_eq!(in_a_row.note(Poll::Pending), Poll::Pending);
+        assert!(!pauses(&mut in_a_row), "others had their turn while it waited");
+        assert_eq!(in_a_row.note(read(0)), Poll::Ready(None));
+    }
+
     #[tokio::test]
     async fn memory_for_large_frames_is_let_go_when_none_come() {
         let (mut server, pipe) = pipe::pipe().unwrap();
@@ -159,6 +225,7 @@ mod tests {
             noise: Limited::new(SystemClock::shared()),
             held: Budget::new(1).force(0),
             is_large: false,
+            in_a_row: InARow::default(),
         };
         let large = ["x".repeat(500_000), "\n".to_owned()].concat();
         let writing = tokio::spawn(async move {

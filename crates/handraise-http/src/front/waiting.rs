@@ -16,6 +16,7 @@ use http::{HeaderName, HeaderValue, StatusCode};
 use super::{
     Front,
     body::Body,
+    budget::Budget,
     door::Busy,
     handover::{First, Taker},
     link::Link,
@@ -30,7 +31,8 @@ const LARGEST_ERROR: usize = 16 * 1024;
 pub(crate) struct Waiting {
     id: RequestId,
     first: Taker,
-    link: Arc<Link>,
+    /// What its answer is charged to until the client has taken it.
+    budget: Arc<Budget>,
     purpose: Purpose,
 }
 
@@ -55,8 +57,8 @@ pub(crate) enum Due {
 }
 
 impl Waiting {
-    pub(crate) fn new(id: Id<'_>, first: Taker, link: Arc<Link>, purpose: Purpose) -> Self {
-        Self { id: id.to_owned(), first, link, purpose }
+    pub(crate) fn new(id: Id<'_>, first: Taker, link: &Link, purpose: Purpose) -> Self {
+        Self { id: id.to_owned(), first, budget: Arc::clone(&link.budget), purpose }
     }
 
     /// The connection is at work until the answer is there.
@@ -64,9 +66,9 @@ impl Waiting {
         self.first.keep(busy);
     }
 
-    /// See [`Taker::has_more`].
-    pub(crate) fn has_more(&self) -> bool {
-        self.first.has_more()
+    /// See [`Taker::note_more`].
+    pub(crate) fn note_more(&self) -> bool {
+        self.first.note_more()
     }
 
     /// The beginning of the answer; `None`: there will be none.
@@ -87,7 +89,7 @@ impl Waiting {
 
     /// What is to be done with the beginning of the answer, and whether the connection is still at work.
     pub(crate) fn due(self, first: Option<First>) -> (Due, Option<Busy>) {
-        let Self { id, first: taker, link, purpose } = self;
+        let Self { id, first: taker, budget, purpose } = self;
         let busy = taker.busy();
         let first = match first {
             Some(First::Sent) => {
@@ -96,12 +98,12 @@ impl Waiting {
             }
             Some(First::Rest { head, frame, done }) => {
                 purpose.ends();
-                return (Due::Rest { head, body: Body::charged(frame, &link.budget), done }, busy);
+                return (Due::Rest { head, body: Body::charged(frame, &budget), done }, busy);
             }
             Some(first) => first,
             None => return (Due::Reply(Refusal::Ended.reply(Some(id.raw()))), busy),
         };
-        (Due::Reply(begin(&link, purpose, first)), busy)
+        (Due::Reply(begin(&budget, purpose, first)), busy)
     }
 }
 
@@ -115,11 +117,11 @@ impl Purpose {
 }
 
 /// The answer that begins so.
-fn begin(link: &Arc<Link>, purpose: Purpose, first: First) -> Reply {
+fn begin(budget: &Arc<Budget>, purpose: Purpose, first: First) -> Reply {
     match purpose {
-        Purpose::Session => answer(link, first, None, |_| StatusCode::OK),
+        Purpose::Session => answer(budget, first, None, |_| StatusCode::OK),
         Purpose::Modern { guard, is_whole } => {
-            answer(link, first, Some(guard), |frame| status(frame.parts(), is_whole))
+            answer(budget, first, Some(guard), |frame| status(frame.parts(), is_whole))
         }
         Purpose::Opens(opening) => {
             let is_open = match &first {
@@ -127,7 +129,7 @@ fn begin(link: &Arc<Link>, purpose: Purpose, first: First) -> Reply {
                 First::Events(_) => true,
                 First::Nothing | First::Sent | First::Rest { .. } => false,
             };
-            let mut reply = answer(link, first, None, |_| StatusCode::OK);
+            let mut reply = answer(budget, first, None, |_| StatusCode::OK);
             // Without an answer there is no session; its server leaves with `opening`.
             if is_open && let Ok(value) = HeaderValue::try_from(opening.keep()) {
                 reply.also = Some((HeaderName::from_static(SESSION_ID), value));
@@ -139,7 +141,7 @@ fn begin(link: &Arc<Link>, purpose: Purpose, first: First) -> Reply {
 
 /// What becomes of the beginning of an answer.
 fn answer(
-    link: &Arc<Link>,
+    budget: &Arc<Budget>,
     first: First,
     guard: Option<Guard>,
     status: impl FnOnce(&Pieces) -> StatusCode,
@@ -149,7 +151,7 @@ fn answer(
             if let Some(guard) = guard {
                 guard.ends();
             }
-            reply::json(status(&frame), Body::charged(frame, &link.budget))
+            reply::json(status(&frame), Body::charged(frame, budget))
         }
         First::Events(events) => reply::stream(Body::events(events, guard)),
         First::Nothing | First::Sent | First::Rest { .. } => reply::empty(StatusCode::ACCEPTED),

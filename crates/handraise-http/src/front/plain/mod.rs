@@ -42,7 +42,7 @@ use super::{
 
 pub(crate) use self::{
     response::{Beginning, Date, write_head},
-    wire::ROOM,
+    wire::{COPIED, ROOM},
 };
 
 /// A connection that goes on with a request which is not plain, and what was read of it.
@@ -212,7 +212,7 @@ impl Reception<'_> {
                 return Poll::Ready(None);
             }
             if !wire.read().is_empty()
-                && waiting.has_more()
+                && waiting.note_more()
                 && let Poll::Ready(first) = waiting.poll(context)
             {
                 return Poll::Ready(Some(first));

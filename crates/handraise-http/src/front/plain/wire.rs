@@ -6,7 +6,7 @@ use std::{
     task::{Context, Poll, ready},
 };
 
-use bytes::{Buf, Bytes, BytesMut};
+use bytes::{Buf, BufMut as _, Bytes, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 
 use super::{
@@ -17,11 +17,11 @@ use super::{
 /// How much is read at once, in bytes.
 pub(crate) const ROOM: usize = 32 * 1024;
 /// What is copied behind its head rather than sent beside it, in bytes.
-const COPIED: usize = 2 * 1024;
+pub(crate) const COPIED: usize = 2 * 1024;
 /// How much is gathered before it is sent, in bytes.
 const MOST_OUT: usize = 64 * 1024;
-/// How much is read at least of what a client sends before its answer is there, in bytes, and at most with one more read:
-/// behind that it is not seen that it has left.
+/// How much is read at most of what a client sends before its answer is there, in bytes, beside what came with the request in
+/// one read of [`ROOM`]: behind that it is not seen that it has left.
 const MOST_AHEAD: usize = 16 * 1024;
 /// What is left of a buffer that is larger is copied, in bytes, so that it does not hold all of it.
 const MOST_KEPT: usize = 32 * 1024;
@@ -86,8 +86,18 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<'_, S> {
         context: &mut Context<'_>,
         look: impl FnOnce(&[u8]) -> (T, usize),
     ) -> Poll<Result<T, Gone>> {
+        self.poll_look_within(ROOM, context, look)
+    }
+
+    /// See [`poll_look`](Self::poll_look); reads so many bytes at most.
+    fn poll_look_within<T>(
+        &mut self,
+        most: usize,
+        context: &mut Context<'_>,
+        look: impl FnOnce(&[u8]) -> (T, usize),
+    ) -> Poll<Result<T, Gone>> {
         let mut lent = self.spare.lend();
-        let read = pin!(self.stream.read_buf(&mut *lent)).poll(context);
+        let read = pin!(self.stream.read_buf(&mut (&mut *lent).limit(most))).poll(context);
         match ready!(read) {
             Ok(1..) => {
                 let (seen, taken) = look(&lent);
@@ -98,9 +108,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<'_, S> {
         }
     }
 
-    /// Reads once, behind what is there.
-    fn poll_more(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Gone>> {
-        self.poll_look(context, |_| ((), 0))
+    /// Reads once, so many bytes at most, behind what is there.
+    fn poll_more(&mut self, most: usize, context: &mut Context<'_>) -> Poll<Result<(), Gone>> {
+        self.poll_look_within(most, context, |_| ((), 0))
     }
 
     /// Reads once, with room for a request that ends at `end`.
@@ -120,8 +130,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<'_, S> {
 
     /// See [`gone`](Self::gone).
     pub(super) fn poll_gone(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        while self.read.len() < MOST_AHEAD {
-            if ready!(self.poll_more(context)).is_err() {
+        while let left @ 1.. = MOST_AHEAD.saturating_sub(self.read.len()) {
+            if ready!(self.poll_more(left, context)).is_err() {
                 return Poll::Ready(());
             }
         }
@@ -304,7 +314,7 @@ mod tests {
         let (near, mut far) = duplex(100_000);
         far.write_all(b"{1}{2}").await.unwrap();
         let mut wire = Wire::new(near, spare);
-        poll_fn(|context| wire.poll_more(context)).await.unwrap();
+        poll_fn(|context| wire.poll_more(ROOM, context)).await.unwrap();
         (wire, far)
     }
 
@@ -327,7 +337,7 @@ mod tests {
         assert_eq!(wire.read(), b"{5}");
         let held = wire.take();
         far.write_all(b"{6}").await.unwrap();
-        poll_fn(|context| wire.poll_more(context)).await.unwrap();
+        poll_fn(|context| wire.poll_more(ROOM, context)).await.unwrap();
         assert_eq!((&held[..], wire.read()), (&b"{5}"[..], &b"{6}"[..]));
     }
 
@@ -372,6 +382,12 @@ mod tests {
         far.write_all(&vec![b'x'; 900_000]).await.unwrap();
         let mut wire = Wire::new(near, &spare);
         assert!(poll(wire.gone()).is_pending());
-        assert!((MOST_AHEAD..MOST_AHEAD + ROOM + 1).contains(&wire.read().len()), "{}", wire.read().len());
+        assert_eq!(wire.read().len(), MOST_AHEAD);
+        // What came with the request itself was read before, in one read.
+        let read = wire.take();
+        wire.give_back(read, MOST_AHEAD);
+        poll_fn(|context| wire.poll_look(context, |_| ((), 100))).await.unwrap();
+        assert!(poll(wire.gone()).is_pending());
+        assert_eq!(wire.read().len(), ROOM - 100);
     }
 }
