@@ -89,13 +89,15 @@ pub(crate) fn serve(
 ) -> Served {
     let one_line: Bytes;
     let mut body = posted;
-    if memchr::memchr2(b'\r', b'\n', posted.bytes()).is_some() && ClientFrame::read(posted.bytes()).is_ok() {
+    let mut read = ClientFrame::read(posted.bytes());
+    if read.as_ref().is_ok_and(ClientFrame::has_line_breaks) {
         // They stand between tokens, and would end the line that the server reads.
         let spaced = |byte: &u8| if matches!(byte, b'\r' | b'\n') { b' ' } else { *byte };
         one_line = posted.bytes().iter().map(spaced).collect();
         body = Came::own(&one_line);
+        read = ClientFrame::read(body.bytes());
     }
-    let frame = match ClientFrame::read(body.bytes()) {
+    let frame = match read {
         Ok(frame) => frame,
         Err(malformed) => {
             tracing::warn!(problem = %malformed.problem, "a frame of a client is refused (S3)");

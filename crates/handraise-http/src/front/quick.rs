@@ -61,22 +61,26 @@ impl Quick {
         };
         let length = parts.iter().map(|part| part.len()).sum::<usize>();
         let mut head = Vec::with_capacity(256 + length.min(COPIED));
-        let begin = plain::Beginning { status, headers: reply::Kind::Json.headers(), also: None };
-        plain::write_head(&begin, &self.front.date.text(), Some(length as u64), &mut head);
-        let all = if length <= COPIED {
+        if status == StatusCode::OK {
+            plain::write_json_head(&self.front.date.text(), length, &mut head);
+        } else {
+            let begin = plain::Beginning { status, headers: reply::Kind::Json.headers(), also: None };
+            plain::write_head(&begin, &self.front.date.text(), Some(length as u64), &mut head);
+        }
+        let written = if length <= COPIED {
             for part in parts {
                 head.extend_from_slice(part);
             }
-            [&head[..], b"", b"", b""]
+            self.stream.try_write(&head)
         } else {
-            [&head[..], parts[0], parts[1], parts[2]]
+            let all = [&head[..], parts[0], parts[1], parts[2]].map(IoSlice::new);
+            // Most frames are one part: pieces that are empty cost as much as others.
+            let count = if parts[1].is_empty() && parts[2].is_empty() { 2 } else { 4 };
+            self.stream.try_write_vectored(&all[..count])
         };
-        let written = match all {
-            [one, b"", b"", b""] => self.stream.try_write(one),
-            several => self.stream.try_write_vectored(&several.map(IoSlice::new)),
-        };
+        let whole = if length <= COPIED { head.len() } else { head.len() + length };
         let Ok(written) = written else { return Went::Not };
-        if written == all.iter().map(|part| part.len()).sum::<usize>() {
+        if written == whole {
             return Went::Whole;
         }
         let done = if length <= COPIED { length } else { written.saturating_sub(head.len()) };

@@ -17,6 +17,8 @@ use crate::{
 
 /// The longest rest of a frame that is copied when it has to wait, in bytes.
 const MOST_COPIED: usize = 16 * 1024;
+/// The longest frame that is put before its line end rather than sent beside it, in bytes.
+const MOST_JOINED: usize = 2 * 1024;
 
 /// A server's stdin. It is used under the lock of its link, so that frames go out in the order of the decisions.
 #[derive(Debug)]
@@ -111,7 +113,7 @@ impl Stdin {
             self.spare.give(gathered);
             return Next::Nothing;
         }
-        let next = match self.try_write(&[IoSlice::new(&gathered)]) {
+        let next = match self.try_write(|pipe| pipe.try_write(&gathered)) {
             Some(written) if written < gathered.len() => {
                 self.queue.push_back((Bytes::copy_from_slice(&gathered[written..]), charges));
                 self.serve()
@@ -126,7 +128,7 @@ impl Stdin {
         let bytes = frame.bytes();
         let mut written = 0;
         if self.queue.is_empty() {
-            match self.try_write(&[IoSlice::new(bytes), IoSlice::new(b"\n")]) {
+            match self.try_write_line(bytes) {
                 Some(count) if count <= bytes.len() => written = count,
                 Some(_) | None => return Next::Nothing,
             }
@@ -143,9 +145,23 @@ impl Stdin {
         self.serve()
     }
 
-    /// How much of it the pipe has taken; `None`: it is broken, and closed.
-    fn try_write(&mut self, pieces: &[IoSlice<'_>]) -> Option<usize> {
-        match self.pipe.as_ref()?.try_write_vectored(pieces) {
+    /// How much of a frame and its line end the pipe has taken; `None`: it is broken, and closed.
+    fn try_write_line(&mut self, frame: &[u8]) -> Option<usize> {
+        if frame.len() > MOST_JOINED {
+            return self
+                .try_write(|pipe| pipe.try_write_vectored(&[IoSlice::new(frame), IoSlice::new(b"\n")]));
+        }
+        let mut line = self.spare.take();
+        line.extend_from_slice(frame);
+        line.push(b'\n');
+        let written = self.try_write(|pipe| pipe.try_write(&line));
+        self.spare.give(line);
+        written
+    }
+
+    /// How much the pipe has taken; `None`: it is broken, and closed.
+    fn try_write(&mut self, write: impl FnOnce(&pipe::Sender) -> io::Result<usize>) -> Option<usize> {
+        match write(self.pipe.as_ref()?) {
             Ok(written) => Some(written),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Some(0),
             Err(_) => {

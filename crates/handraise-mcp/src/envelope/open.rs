@@ -129,19 +129,25 @@ pub(super) struct Checking {
 /// Bytes that count as in flight.
 #[derive(Debug)]
 pub(super) struct Kept {
-    bytes: Box<[u8]>,
-    _reserved: Reserved,
+    bytes: Vec<u8>,
+    reserved: Reserved,
 }
 
 impl Kept {
     /// A copy, if there is room for it and for `more` bytes that are kept beside it.
     pub(super) fn new(process: &Arc<Process>, bytes: &[u8], more: usize) -> Option<Self> {
         let reserved = Process::reserve(process, bytes.len() + more)?;
-        Some(Self { bytes: bytes.into(), _reserved: reserved })
+        Some(Self { bytes: process.copy(bytes), reserved })
     }
 
     pub(super) fn bytes(&self) -> &[u8] {
         &self.bytes
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        self.reserved.process().give_back(std::mem::take(&mut self.bytes));
     }
 }
 

@@ -1,6 +1,7 @@
 //! What all connections of one process share: settings, the switch, and the bytes in flight.
 
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -107,6 +108,12 @@ pub struct Reached {
     pub spent_states: u64,
 }
 
+/// Copies whose memory is used again. What is smaller, the allocator has at hand; what is larger is rare.
+const SPARED: RangeInclusive<usize> = 2 * 1024..=32 * 1024;
+
+/// How many of them wait for that at most.
+const MOST_SPARE: usize = 16;
+
 /// What all connections of one process share.
 #[derive(Debug)]
 pub struct Process {
@@ -119,6 +126,8 @@ pub struct Process {
     has_underscores: bool,
     asks: AtomicBool,
     bytes: AtomicU64,
+    /// Memory for copies that nobody uses: calls of one size follow each other.
+    spare: Mutex<Vec<Vec<u8>>>,
     requests_refused: AtomicU64,
     copies_refused: AtomicU64,
     spent: Mutex<Spent>,
@@ -137,6 +146,7 @@ impl Process {
             has_underscores,
             asks: AtomicBool::new(true),
             bytes: AtomicU64::new(0),
+            spare: Mutex::default(),
             requests_refused: AtomicU64::new(0),
             copies_refused: AtomicU64::new(0),
             spent: Mutex::default(),
@@ -223,6 +233,28 @@ impl Process {
         self.question.find(rest).is_some() || self.question_hides.are_escaped_in(rest)
     }
 
+    /// A copy, in memory that was used before where there is some.
+    pub(super) fn copy(&self, bytes: &[u8]) -> Vec<u8> {
+        if !SPARED.contains(&bytes.len()) {
+            return bytes.to_vec();
+        }
+        let mut copy = lock(&self.spare).pop().unwrap_or_default();
+        copy.clear();
+        copy.reserve_exact(bytes.len());
+        copy.extend_from_slice(bytes);
+        copy
+    }
+
+    /// Keeps the memory of a copy for the next one, unless it is small, large, or one of many.
+    pub(super) fn give_back(&self, copy: Vec<u8>) {
+        if SPARED.contains(&copy.capacity()) {
+            let mut spare = lock(&self.spare);
+            if spare.len() < MOST_SPARE {
+                spare.push(copy);
+            }
+        }
+    }
+
     /// Spends a state; false when it was spent before.
     pub(super) fn spend(&self, nonce: [u8; 16], now: Moment) -> bool {
         lock(&self.spent).claim(nonce, now)
@@ -276,6 +308,13 @@ fn lock<T>(ledger: &Mutex<T>) -> MutexGuard<'_, T> {
 pub(super) struct Reserved {
     process: Arc<Process>,
     bytes: u64,
+}
+
+impl Reserved {
+    /// Whose bytes they are.
+    pub(super) fn process(&self) -> &Process {
+        &self.process
+    }
 }
 
 impl Drop for Reserved {

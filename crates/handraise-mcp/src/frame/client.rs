@@ -17,6 +17,7 @@ pub struct ClientFrame<'a> {
     method: Option<Cow<'a, str>>,
     pub(crate) params: Option<Params>,
     pub(crate) answer: Option<Answered>,
+    has_line_breaks: bool,
 }
 
 /// What a response says, as ranges of the frame.
@@ -124,7 +125,7 @@ impl<'a> ClientFrame<'a> {
             Err(NotJson) => Some(Problem::NotOneObject),
             Ok(()) => reading.problem(bytes),
         };
-        let Reading { id, method, params, answer, earlier_ids, .. } = reading;
+        let Reading { id, method, params, answer, earlier_ids, has_line_breaks, .. } = reading;
         let (id, id_at) = id.map_or((None, 0..0), |(id, at)| (id, at));
         if let Some(problem) = problem {
             let ids = earlier_ids.iter().copied().chain([id]).flatten();
@@ -134,7 +135,7 @@ impl<'a> ClientFrame<'a> {
             return Err(Malformed { id, ids, problem });
         }
         let params = params.filter(|params| !params.at.is_empty());
-        Ok(Self { bytes, id, id_at, method, params, answer })
+        Ok(Self { bytes, id, id_at, method, params, answer, has_line_breaks })
     }
 
     /// Reads a frame that goes on as one line of stdio, without its end.
@@ -146,7 +147,7 @@ impl<'a> ClientFrame<'a> {
     /// [`Malformed`]: what S3 does not let through.
     pub fn read_line(bytes: &'a [u8]) -> Result<Self, Malformed> {
         let frame = Self::read(bytes)?;
-        if memchr::memchr(b'\r', bytes).is_some() {
+        if frame.has_line_breaks {
             let id = frame.id.map(|id| id.raw().to_owned());
             return Err(Malformed { id, ids: Vec::new(), problem: Problem::SeveralLines });
         }
@@ -162,7 +163,13 @@ impl<'a> ClientFrame<'a> {
         params: Option<Params>,
         answer: Option<Answered>,
     ) -> Self {
-        Self { bytes, id, id_at, method, params, answer }
+        Self { bytes, id, id_at, method, params, answer, has_line_breaks: false }
+    }
+
+    /// Whether a carriage return or a line feed stands in the frame, which is white space there. Of a frame that was
+    /// [read](Self::read).
+    pub fn has_line_breaks(&self) -> bool {
+        self.has_line_breaks
     }
 
     /// The frame's bytes.
@@ -213,6 +220,7 @@ struct Reading<'a> {
     answer: Option<Answered>,
     in_frame: Option<Problem>,
     in_params: Option<Problem>,
+    has_line_breaks: bool,
 }
 
 impl<'a> Reading<'a> {
@@ -258,7 +266,9 @@ impl<'a> Reading<'a> {
             }
             Ok(())
         })?;
-        if scanner.is_at_end() { Ok(()) } else { Err(NotJson) }
+        let is_whole = scanner.is_at_end();
+        self.has_line_breaks = scanner.has_line_breaks();
+        if is_whole { Ok(()) } else { Err(NotJson) }
     }
 
     fn params(&mut self, scanner: &mut Scanner<'a>) -> Result<(), NotJson> {

@@ -387,6 +387,9 @@ mod against_serde_json {
                 bytes[at] = byte;
             }
             let read = ClientFrame::read(&bytes);
+            if let Ok(frame) = &read {
+                prop_assert_eq!(frame.has_line_breaks(), memchr::memchr2(b'\r', b'\n', &bytes).is_some());
+            }
             // Values have rules of their own, tested above: the method, the tool's name, a method that is no call.
             let is_call = read.as_ref().map_or(true, |frame| frame.method() == Some("tools/call"));
             let is_about_values = matches!(

@@ -41,7 +41,7 @@ use super::{
 };
 
 pub(crate) use self::{
-    response::{Beginning, Date, write_head},
+    response::{Beginning, Date, write_head, write_json_head},
     wire::{COPIED, ROOM},
 };
 

@@ -22,11 +22,17 @@ pub(crate) struct NotJson;
 pub(crate) struct Scanner<'a> {
     bytes: &'a [u8],
     at: usize,
+    has_line_breaks: bool,
 }
 
 impl<'a> Scanner<'a> {
     pub(crate) fn new(bytes: &'a [u8]) -> Self {
-        Self { bytes, at: 0 }
+        Self { bytes, at: 0, has_line_breaks: false }
+    }
+
+    /// Whether a carriage return or a line feed stands in what was read. In JSON it is white space between tokens.
+    pub(crate) fn has_line_breaks(&self) -> bool {
+        self.has_line_breaks
     }
 
     /// How far the scanner has read.
@@ -44,7 +50,8 @@ impl<'a> Scanner<'a> {
 
     /// Skips white space.
     pub(crate) fn space(&mut self) {
-        while let Some(b' ' | b'\t' | b'\r' | b'\n') = self.peek() {
+        while let Some(byte @ (b' ' | b'\t' | b'\r' | b'\n')) = self.peek() {
+            self.has_line_breaks |= matches!(byte, b'\r' | b'\n');
             self.at += 1;
         }
     }
