@@ -404,4 +404,24 @@ mod tests {
             assert!(!process.may_say_question(text.as_bytes()), "{text}");
         }
     }
+
+    #[test]
+    fn s37_memory_of_copies_is_used_again_and_little_of_it_waits() {
+        let process = process("other_code");
+        let copies: Vec<_> = (0..30).map(|number| process.copy(&[number; 10_000])).collect();
+        assert!(copies.iter().zip(0..).all(|(copy, number)| *copy == [number; 10_000]));
+        let place = copies[0].as_ptr();
+        for copy in copies {
+            process.give_back(copy);
+        }
+        for unspared in [1, 100_000] {
+            process.give_back(process.copy(&vec![b'x'; unspared]));
+        }
+        assert_eq!(lock(&process.spare).len(), MOST_SPARE);
+        let mut places = (0..MOST_SPARE).map(|_| process.copy(&[b'y'; 3_000])).inspect(|copy| {
+            assert_eq!(*copy, [b'y'; 3_000]);
+            assert!(SPARED.contains(&copy.capacity()));
+        });
+        assert!(places.any(|copy| copy.as_ptr() == place));
+    }
 }
