@@ -125,9 +125,10 @@ pub(crate) fn frames(bytes: &Bytes) -> Vec<Bytes> {
     frames
 }
 
+/// Whether a body is the response to the request. One that is no JSON would be no answer to whoever waits for it.
 fn response_id_is(body: &[u8], request: Id<'_>) -> bool {
     let frame = ServerFrame::read(body, |_| Looks::default());
-    frame.is_ok_and(|frame| frame.response_id().is_some_and(|id| id.is(request)))
+    frame.is_ok_and(|frame| frame.response_id().is_some_and(|id| id.is(request)) && frame.is_json())
 }
 
 #[cfg(test)]
@@ -153,6 +154,10 @@ mod tests {
             (r#"{"jsonrpc":"2.0","error":{},"id":8}"#, false),
             (r#"{"jsonrpc":"2.0","id":8,"result":{}}"#, false),
             (r#"{"error":"unauthorized"}"#, false),
+            // Cut short; two in one; not UTF-8 as JSON has it.
+            (r#"{"jsonrpc":"2.0","id":7,"result":{"a":1"#, false),
+            (r#"{"jsonrpc":"2.0","id":7,"result":{}}{"jsonrpc":"2.0","id":7,"result":{}}"#, false),
+            ("{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":\"\u{1}\"}", false),
             ("<html>", false),
             ("", false),
         ] {

@@ -28,8 +28,8 @@ pub(crate) enum End {
     Over,
     /// Nobody takes frames any more.
     Unwanted,
-    /// There was no room for what came.
-    Full(Failure),
+    /// What came cannot be taken.
+    Failed(Failure),
 }
 
 /// What is known of a stream across its connections.
@@ -67,7 +67,7 @@ pub(crate) async fn read(
         let Ok(piece) = frame.into_data() else { continue };
         progress.reader.feed(&piece, &mut items);
         if let Err(full) = reading.hold(progress.reader.held() + held(&items)) {
-            return End::Full(full);
+            return End::Failed(full);
         }
         let mut is_answered = false;
         for item in items.drain(..) {
@@ -84,7 +84,10 @@ pub(crate) async fn read(
                 }
             };
             for bytes in frames {
-                is_answered |= request.is_some_and(|id| is_answer(&bytes, id, &mut answered));
+                match request.map_or(Ok(false), |id| is_answer(&bytes, id, &mut answered)) {
+                    Ok(is_answer) => is_answered |= is_answer,
+                    Err(failure) => return End::Failed(failure),
+                }
                 if context.emit(Arrival::new(bytes, &charge)).await.is_err() {
                     return End::Unwanted;
                 }
@@ -117,7 +120,9 @@ pub(crate) async fn only_answer(context: &Context, body: Incoming, request: Id<'
         reading.hold(reader.held() + held(&items)).ok()?;
         for item in items.drain(..) {
             let Item::Event(event) = item else { continue };
-            let answer = message(event).into_iter().find(|bytes| is_answer(bytes, request, &mut |_| {}));
+            let is_answer =
+                |bytes: &Bytes| is_answer(bytes, request, &mut |_| {}).is_ok_and(|is_answer| is_answer);
+            let answer = message(event).into_iter().find(is_answer);
             if answer.is_some() {
                 return answer;
             }
@@ -141,13 +146,23 @@ fn message(event: Event) -> Vec<Bytes> {
 }
 
 /// Whether a frame answers the request; then `answered` has seen it.
-fn is_answer(bytes: &[u8], request: Id<'_>, answered: &mut impl FnMut(&ServerFrame<'_>)) -> bool {
-    let Ok(frame) = ServerFrame::read(bytes, |_| Looks::default()) else { return false };
-    let is_answer = frame.response_id().is_some_and(|id| id.is(request));
-    if is_answer {
-        answered(&frame);
+///
+/// # Errors
+/// When it would be the answer and is no JSON: nobody could read it, and no other will come.
+fn is_answer(
+    bytes: &[u8],
+    request: Id<'_>,
+    answered: &mut impl FnMut(&ServerFrame<'_>),
+) -> Result<bool, Failure> {
+    let Ok(frame) = ServerFrame::read(bytes, |_| Looks::default()) else { return Ok(false) };
+    if frame.response_id().is_none_or(|id| !id.is(request)) {
+        return Ok(false);
     }
-    is_answer
+    if !frame.is_json() {
+        return Err(Failure::NoResponse);
+    }
+    answered(&frame);
+    Ok(true)
 }
 
 /// What takes the place of a frame that is too long: on the stream of a request, its answer.

@@ -134,7 +134,7 @@ async fn attempt(context: &Context, call: &Call, has_left: oneshot::Sender<()>) 
             let mut progress = Progress::new(context.server.limit);
             match events::read(context, body, &mut progress, Some(id), &answered).await {
                 End::Answered | End::Unwanted => Ok(()),
-                End::Full(full) => Err(full),
+                End::Failed(failure) => Err(failure),
                 End::Over => resume(context, call, &mut progress, id, &answered).await,
             }
         }
@@ -183,7 +183,7 @@ async fn resume(
             (status, Content::Events) if status.is_success() => {
                 match events::read(context, response.into_body(), progress, Some(id), answered).await {
                     End::Answered | End::Unwanted => return Ok(()),
-                    End::Full(full) => return Err(full),
+                    End::Failed(failure) => return Err(failure),
                     End::Over => {}
                 }
                 if progress.events > seen {

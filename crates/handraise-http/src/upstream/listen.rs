@@ -53,7 +53,9 @@ async fn listen(context: &Context, session: &Session, answered: oneshot::Sender<
                     match end {
                         End::Unwanted => return,
                         // It is come back to after a wait, from the last event that was taken.
-                        End::Full(full) => tracing::warn!("a stream of the MCP server is left: {full}"),
+                        End::Failed(failure) => {
+                            tracing::warn!("a stream of the MCP server is left: {failure}")
+                        }
                         End::Answered | End::Over => {}
                     }
                     if progress.events > seen {

@@ -73,6 +73,11 @@ impl<'a> ServerFrame<'a> {
         self.bytes
     }
 
+    /// Whether all of it is JSON. Reading it looks no further than it must to know whose it is.
+    pub fn is_json(&self) -> bool {
+        complete(self.bytes).is_ok()
+    }
+
     /// The id that a response answers.
     pub fn response_id(&self) -> Option<Id<'a>> {
         if let Shape::Response { id, .. } = self.shape { Some(id) } else { None }

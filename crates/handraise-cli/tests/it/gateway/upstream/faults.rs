@@ -84,6 +84,29 @@ fn s33_a_stream_that_makes_no_sense_or_breaks_off_ends_the_call() {
 }
 
 #[test]
+fn s33_an_answer_that_nobody_could_read_ends_the_call() {
+    for broken in [
+        &b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"body-canary\":1}"[..],
+        b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"body-canary\":1}}{}",
+        b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"body-canary\":\"\xFF\"}}",
+    ] {
+        let length = format!("{JSON}Content-Length: {}\r\n", broken.len());
+        let whole = error_of(move |stream| {
+            write(stream, format!("HTTP/1.1 200 OK\r\n{length}\r\n").as_bytes());
+            write(stream, broken);
+        });
+        let event = error_of(move |stream| {
+            begin_events(stream);
+            write(stream, &[b"data: ", broken, b"\n\n"].concat());
+        });
+        for (message, log) in [whole, event] {
+            assert!(message.ends_with("no JSON-RPC response to this request"), "{message}");
+            assert!(!message.contains("canary") && !log.contains("canary"), "{message}\n{log}");
+        }
+    }
+}
+
+#[test]
 fn a_server_that_is_not_there_is_named_as_such_and_may_come_later() {
     let home = Home::new();
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
