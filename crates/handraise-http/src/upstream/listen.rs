@@ -54,7 +54,7 @@ async fn listen(context: &Context, session: &Session, answered: oneshot::Sender<
                         End::Unwanted => return,
                         // It is come back to after a wait, from the last event that was taken.
                         End::Failed(failure) => {
-                            tracing::warn!("a stream of the MCP server is left: {failure}")
+                            tracing::warn!("a stream of the MCP server is left: {failure}");
                         }
                         End::Answered | End::Over => {}
                     }
