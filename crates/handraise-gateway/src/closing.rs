@@ -64,7 +64,8 @@ impl Gateway {
             Some(Ok(status)) => describe(*status),
             Some(Err(_)) => "it is unknown how".to_owned(),
             // It lives on, and is of no use.
-            None => "it closed its stdin".to_owned(),
+            None if self.progress.upstream_deaf => "it closed its stdin".to_owned(),
+            None => "it was told to end, and does not".to_owned(),
         };
         if self.status.is_some() {
             // What it complained about stands in the log before this.

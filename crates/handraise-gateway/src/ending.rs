@@ -18,7 +18,8 @@ pub(crate) const DEAF: Duration = Duration::from_millis(400);
 pub(crate) const GONE: Duration = Duration::from_millis(500);
 /// How long what is written to the client at the end may take.
 pub(crate) const FLUSH: Duration = Duration::from_secs(5);
-/// How long everything may take once a signal has asked for the end: the supervisor's grace and a moment.
+/// How long everything may take once a signal has asked for the end, and the server's end once it is asked for: the
+/// supervisor's grace and a moment.
 pub(crate) const AFTER_SIGNAL: Duration = Duration::from_millis(1800);
 
 /// How far each direction has come.
@@ -66,7 +67,8 @@ pub(crate) enum Step {
 /// How far the end has come.
 #[derive(Debug, Default)]
 pub(crate) struct Ending {
-    terminated: bool,
+    /// Until when the supervisor, which was asked for the end, may take for it.
+    terminated: Option<Moment>,
     reported: bool,
     /// Since when what it waits for now is waited for.
     since: Option<(Phase, Moment)>,
@@ -117,11 +119,11 @@ impl Ending {
         if situation.has_exited {
             return self.after_exit(now, situation);
         }
-        if self.terminated {
-            return Step::Wait(None);
+        if let Some(until) = self.terminated {
+            return if now < until { Step::Wait(Some(until)) } else { self.report() };
         }
         if situation.asked_to_end {
-            return self.terminate();
+            return self.terminate(now);
         }
         let Progress { client_ended, client_gone, upstream_ended, upstream_deaf, last_frames_wait } =
             situation.progress;
@@ -144,7 +146,7 @@ impl Ending {
             return Step::Wait(None);
         };
         match deadline {
-            None => self.terminate(),
+            None => self.terminate(now),
             until => Step::Wait(until),
         }
     }
@@ -167,7 +169,12 @@ impl Ending {
     /// The client has been told how its calls end.
     fn after_report(&mut self, now: Moment, situation: &Situation) -> Step {
         if !situation.has_exited {
-            return if self.terminated { Step::Wait(None) } else { self.terminate() };
+            match self.terminated {
+                None => return self.terminate(now),
+                Some(until) if now < until => return Step::Wait(Some(until)),
+                // It cannot end now. It will see our end.
+                Some(_) => {}
+            }
         }
         if situation.progress.client_gone || situation.is_drained {
             return Step::Exit;
@@ -178,8 +185,8 @@ impl Ending {
         }
     }
 
-    fn terminate(&mut self) -> Step {
-        self.terminated = true;
+    fn terminate(&mut self, now: Moment) -> Step {
+        self.terminated = Some(now + AFTER_SIGNAL);
         Step::Terminate
     }
 
@@ -243,7 +250,7 @@ mod tests {
         situation.progress.client_ended = true;
         assert_eq!(ending.next(at(499), &situation), Step::Wait(Some(at(500))));
         assert_eq!(ending.next(at(500), &situation), Step::Terminate);
-        assert_eq!(ending.next(at(501), &situation), Step::Wait(None));
+        assert_eq!(ending.next(at(501), &situation), Step::Wait(Some(at(2300))));
         situation.has_exited = true;
         assert_eq!(ending.next(at(502), &situation), Step::Report);
         situation.is_drained = false;
@@ -308,7 +315,7 @@ mod tests {
         assert_eq!(ending.next(at(400), &situation), Step::Report);
         situation.open_requests = 0;
         assert_eq!(ending.next(at(400), &situation), Step::Terminate);
-        assert_eq!(ending.next(at(401), &situation), Step::Wait(None));
+        assert_eq!(ending.next(at(401), &situation), Step::Wait(Some(at(2200))));
         situation.has_exited = true;
         assert_eq!(ending.next(at(1300), &situation), Step::Exit);
     }
@@ -320,5 +327,20 @@ mod tests {
         situation.progress.upstream_ended = true;
         assert_eq!(ending.next(at(0), &situation), Step::Wait(Some(at(1000))));
         assert_eq!(ending.next(at(1000), &situation), Step::Terminate);
+    }
+
+    #[test]
+    fn a_server_that_cannot_be_ended_keeps_nobody() {
+        let mut ending = Ending::default();
+        let mut situation = running();
+        situation.progress.upstream_ended = true;
+        situation.open_requests = 1;
+        ending.next(at(0), &situation);
+        assert_eq!(ending.next(at(1000), &situation), Step::Terminate);
+        assert_eq!(ending.next(at(2799), &situation), Step::Wait(Some(at(2800))));
+        assert_eq!(ending.next(at(2800), &situation), Step::Report);
+        situation.is_drained = false;
+        assert_eq!(ending.next(at(2800), &situation), Step::Wait(Some(at(7800))));
+        assert_eq!(ending.next(at(7800), &situation), Step::Exit);
     }
 }

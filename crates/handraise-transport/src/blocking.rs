@@ -5,7 +5,7 @@ use std::{
     process::{Child, ChildStderr, ChildStdin, ChildStdout, ExitStatus},
 };
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Pid;
 
 use crate::{
     clock::{Clock as _, SystemClock},
@@ -61,7 +61,7 @@ impl Supervised {
     /// [`GRACE`](crate::supervise::GRACE) and a moment, as long as processes die when killed.
     pub fn terminate(&self) {
         if let Some(pid) = self.pid {
-            let _ = kill_process(pid, Signal::TERM);
+            spawn::ask_to_end(pid);
         }
     }
 }

@@ -200,6 +200,12 @@ pub(crate) fn start<C>(
     Ok((child, pid))
 }
 
+/// SIGTERM, and SIGCONT, because one that was stopped does not hear it.
+pub(crate) fn ask_to_end(pid: Pid) {
+    let _ = kill_process(pid, Signal::TERM);
+    let _ = kill_process(pid, Signal::CONT);
+}
+
 /// Takes a supervisor that was waited for, and swept after, off the list.
 pub(crate) fn forget(pid: Pid) {
     registry().started.remove(&pid.as_raw_nonzero().get());
@@ -261,7 +267,7 @@ impl Supervised {
     pub fn terminate(&self) {
         // `id` is `None` once the process was reaped: its pid may then be somebody else's.
         if let (Some(_), Some(pid)) = (self.child.id(), self.pid) {
-            let _ = kill_process(pid, Signal::TERM);
+            ask_to_end(pid);
         }
     }
 }

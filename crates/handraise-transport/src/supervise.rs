@@ -8,7 +8,7 @@
 //! - a SIGTERM, SIGINT or SIGHUP arrives: the parent wants an orderly end;
 //! - CMD ends by itself.
 //!
-//! It then sends SIGTERM to what is left, waits [`GRACE`] (or [`LEFTOVER_GRACE`] when CMD ended by itself), and kills until nothing is left.
+//! It then sends SIGTERM (and SIGCONT, for what was stopped) to what is left, waits [`GRACE`] (or [`LEFTOVER_GRACE`] when CMD ended by itself), and kills until nothing is left.
 //! Processes that left CMD's group or session are found too: the supervisor is a child subreaper, so every orphan
 //! below it becomes its own child, listed in `/proc/self/task/*/children`.
 //!
@@ -243,6 +243,8 @@ mod linux {
         /// SIGTERM, `grace`, then SIGKILL until no child is left.
         fn end(&mut self, signals: &mut Signals, grace: Duration) {
             self.signal(Signal::TERM);
+            // Who was stopped does not hear it before.
+            self.signal(Signal::CONT);
             let deadline = SystemClock.boot_millis() + u64::try_from(grace.as_millis()).unwrap_or(0);
             while self.reap() {
                 let left = deadline.saturating_sub(SystemClock.boot_millis());

@@ -7,7 +7,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::support::{
-    Gateway, Home, Setup, alive, assert_gone, binary, kill, send, terminate, tree, wait_for,
+    Gateway, Home, Setup, alive, assert_gone, binary, kill, pause, send, terminate, tree, wait_for,
 };
 
 #[test]
@@ -305,4 +305,25 @@ fn a_terminated_gateway_twice_in_a_row_leaves_nothing() {
     assert!(below.len() >= 5, "{below:?}");
     terminate(gateway.child.id());
     assert_gone(&below);
+}
+
+#[test]
+fn a_supervisor_and_a_server_that_were_stopped_are_continued_for_their_end() {
+    let script =
+        "trap 'exit 7' TERM; echo '{\"jsonrpc\":\"2.0\",\"method\":\"up\"}'; while :; do read -r line; done";
+    for signal in [None, Some(Signal::TERM)] {
+        let home = Home::new();
+        let mut gateway = Gateway::command(&home, &["--", "sh", "-c", script]);
+        assert_eq!(gateway.receive()["method"], "up");
+        let below = tree(gateway.child.id());
+        for process in &below {
+            pause(*process);
+        }
+        match signal {
+            Some(signal) => send(gateway.child.id(), signal),
+            None => gateway.close(),
+        }
+        assert_eq!(gateway.wait(), Some(7), "as it ends itself");
+        assert_gone(&below);
+    }
 }
