@@ -398,16 +398,10 @@ fn progress_stays_monotonic_across_the_second_run() {
 
 #[test]
 fn s4_arguments_that_cannot_be_bound_are_not_asked_about() {
-    let deep = format!(r#"{{"a":{}1{}}}"#, "[".repeat(64), "]".repeat(64));
-    for (arguments, reason) in [
-        (r#"{"a":{"b":1,"b":2}}"#, "duplicate-key"),
-        (r#"{"a":"\ud800"}"#, "unpaired-surrogate"),
-        (r#"{"a":9007199254740993}"#, "inexact-number"),
-        (&deep, "nesting-too-deep"),
-    ] {
+    for (arguments, reason) in UNBINDABLE {
         let mut world = World::push(&json!({}));
-        let record = passed(&mut world, &call_with("1", arguments));
-        assert_eq!(record, format!("not_offered system {reason}"), "{arguments}");
+        let record = passed(&mut world, &call_with("1", &arguments()));
+        assert_eq!(record, format!("not_offered system {reason}"));
     }
 }
 

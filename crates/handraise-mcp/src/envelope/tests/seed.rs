@@ -11,6 +11,10 @@ enum Reply {
     Result(String),
     /// The question itself failed: an error response, or (modern) no answer in the retry.
     Failed,
+    /// None, until the question ends: after 20 s, or (modern) after ten minutes, when an acceptance comes too late.
+    Late,
+    /// The call is cancelled instead. A modern one is over by then, and nothing is in flight.
+    Cancelled,
 }
 
 /// How a question ends.
@@ -79,6 +83,20 @@ fn scenarios() -> Vec<Scenario> {
             record: "error client client-error",
             modern_record: Some("invalid client answer-missing"),
         },
+        Scenario {
+            name: "no answer in time",
+            reply: Reply::Late,
+            runs_with: None,
+            record: "timeout system",
+            modern_record: Some("invalid client state-expired"),
+        },
+        Scenario {
+            name: "a cancelled call",
+            reply: Reply::Cancelled,
+            runs_with: None,
+            record: "withdrawn client call-cancelled",
+            modern_record: None,
+        },
     ]
 }
 
@@ -104,15 +122,31 @@ fn seed_000_push() {
             }})
         );
         assert_eq!((world.runs, world.records.len()), (1, 0), "{name}: nothing runs before the answer");
-        world.advance(Duration::from_secs(1));
         let id = &ask["id"];
-        world.client_sends(&match reply {
-            Reply::Result(result) => format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#),
-            Reply::Failed => format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-1,"message":"no"}}}}"#),
-        });
-        assert_eq!(world.records[0].latency_ms, Some(1000), "{name}");
+        let accepted = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{}}}"#, accept("A1B2"));
+        let latency = Duration::from_secs(if matches!(reply, Reply::Late) { 20 } else { 1 });
+        world.advance(latency);
+        match &reply {
+            Reply::Result(result) => {
+                world.client_sends(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#));
+            }
+            Reply::Failed => {
+                let error = r#"{"code":-1,"message":"no"}"#;
+                world.client_sends(&format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{error}}}"#));
+            }
+            Reply::Late => world.tick(),
+            Reply::Cancelled => world.client_sends(&cancel_of("41")),
+        }
+        assert_eq!(world.records[0].latency_ms, Some(latency.as_millis() as u64), "{name}");
         assert_eq!(world.recorded(), record, "{name}");
-        if let Some(device) = runs_with {
+        if matches!(reply, Reply::Late | Reply::Cancelled) {
+            let withdrawn = value(&world.client.remove(0));
+            assert_eq!(withdrawn["method"], "notifications/cancelled", "{name}");
+            assert_eq!(&withdrawn["params"]["requestId"], id, "{name}");
+        }
+        if matches!(reply, Reply::Cancelled) {
+            world.nobody_got_anything();
+        } else if let Some(device) = runs_with {
             let again = world.upstream_got();
             let private = value(&again)["id"].clone();
             let expected = call("41")
@@ -129,6 +163,8 @@ fn seed_000_push() {
         } else {
             assert_eq!(world.client_got(), refusal, "{name}: byte for byte");
         }
+        // Whatever comes for it now comes too late.
+        world.client_sends(&accepted);
         assert_eq!(world.runs, 1 + usize::from(runs_with.is_some()), "{name}");
         world.nobody_got_anything();
         assert_eq!((world.envelope.open_requests(), world.process.bytes_in_flight()), (0, 0), "{name}");
@@ -156,17 +192,29 @@ fn seed_000_mrtr() {
         );
         assert_eq!(world.envelope.open_requests(), 0, "nothing is kept here");
         let state = asked["result"]["requestState"].as_str().unwrap();
-        world.advance(Duration::from_secs(1));
+        world.advance(Duration::from_secs(if matches!(reply, Reply::Late) { 600 } else { 1 }));
         let answer = match &reply {
             Reply::Result(result) => format!(r#","inputResponses": {{"deviceChoice":{result}}}"#),
             Reply::Failed => String::new(),
+            Reply::Late => format!(r#","inputResponses": {{"deviceChoice":{}}}"#, accept("A1B2")),
+            Reply::Cancelled => {
+                world.client_sends(&cancel_of("1"));
+                assert_eq!(world.upstream_got(), cancel_of("1"), "{name}: late, as it is without us");
+                assert_eq!((world.records.len(), world.runs), (0, 1), "{name}");
+                world.nobody_got_anything();
+                continue;
+            }
         };
         let retry =
             modern_call("\"r\"", &format!(r#"{answer} , "requestState":"{state}""#), &json!({"form": {}}));
         world.client_sends(&retry);
-        assert_eq!(world.records[0].latency_ms, Some(1000), "{name}");
+        let is_late = matches!(reply, Reply::Late);
+        assert_eq!(world.records[0].latency_ms, (!is_late).then_some(1000), "{name}");
         assert_eq!(world.recorded(), modern_record.unwrap_or(record), "{name}");
-        if let Some(device) = runs_with {
+        if is_late {
+            let error = r#""error":{"code":-32602,"message":"Invalid or expired requestState","data":{"reason":"invalid_request_state"}}"#;
+            assert_eq!(world.client_got(), format!(r#"{{"jsonrpc":"2.0","id":"r",{error}}}"#), "{name}");
+        } else if let Some(device) = runs_with {
             let expected = modern_call("\"r\"", "", &json!({"form": {}}))
                 .replace(r#""n": 1.50}"#, &format!(r#""n": 1.50,"deviceId":"{device}"}}"#));
             assert_eq!(world.upstream_got(), expected, "{name}: as the client would have sent it");
@@ -183,6 +231,50 @@ fn seed_000_mrtr() {
         world.nobody_got_anything();
         assert_eq!((world.envelope.open_requests(), world.process.bytes_in_flight()), (0, 0), "{name}");
     }
+}
+
+fn cancel_of(id: &str) -> String {
+    format!(r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id}}}}}"#)
+}
+
+/// Nothing of what a client can do is kept beyond the request, or the connection's last `initialize`.
+#[test]
+fn seed_000_what_a_client_can_do_is_never_cached() {
+    let mut world = World::new(config());
+    let refused = |world: &mut World, call: &str, is_asked: bool| {
+        world.client_sends(call);
+        world.upstream.clear();
+        let id = ClientFrame::read(call.as_bytes()).unwrap().id().unwrap().raw().to_owned();
+        world.upstream_sends(&response(&id, REFUSAL));
+        let got = world.client_got();
+        assert_eq!(got == response(&id, REFUSAL), !is_asked, "{got}");
+        let outcome = world.records.pop().map(|record| record.outcome.as_str());
+        assert!(world.records.is_empty());
+        assert_eq!(outcome == Some("not_offered"), !is_asked);
+    };
+    for (at, (capabilities, version, is_asked)) in [
+        (json!({"elicitation": {"form": {}}}), "2025-11-25", true),
+        (json!({}), "2025-11-25", false),
+        (json!({"elicitation": {}}), "2025-06-18", true),
+        (json!({"elicitation": {"url": {}}}), "2025-11-25", false),
+        (json!({"elicitation": {}}), "2025-03-26", false),
+        (json!({"elicitation": {}}), "2025-11-25", true),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        world.initialize(&capabilities, version);
+        refused(&mut world, &call(&format!("\"push {at}\"")), is_asked);
+        // What says for itself what its client can do is not read from any of them, and changes nothing for them.
+        refused(&mut world, &modern_call(&format!("\"asked {at}\""), "", &json!({})), true);
+        refused(&mut world, &modern_call(&format!("\"not {at}\""), "", &json!(null)), false);
+        refused(&mut world, &call(&format!("\"again {at}\"")), is_asked);
+    }
+    // What holds when the refusal comes.
+    world.client_sends(&call("1"));
+    world.initialize(&json!({}), "2025-11-25");
+    world.upstream_sends(&response("1", REFUSAL));
+    assert_eq!(world.client_got(), response("1", REFUSAL));
 }
 
 /// One question for a call: whatever the second run says, also the same refusal, is the answer.

@@ -2,6 +2,7 @@
 
 mod form;
 mod judged;
+mod kinds;
 mod listed;
 mod preview;
 mod rails;

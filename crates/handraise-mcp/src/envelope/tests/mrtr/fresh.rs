@@ -4,7 +4,7 @@ use super::*;
 use crate::confirm::{ConfirmConfig, GuardSource, Guards, Remembers, Values};
 use crate::refusal::{Entry, Rule, RuleSource, Rules};
 
-fn fresh() -> EnvelopeConfig {
+pub(super) fn fresh() -> EnvelopeConfig {
     let rule = Rule::new(RuleSource {
         name: "ambiguous_device_target".into(),
         code: "ambiguous_device_target".into(),
@@ -19,7 +19,7 @@ fn fresh() -> EnvelopeConfig {
     EnvelopeConfig { rules: Rules::configured([Entry::Rule(Box::new(rule.unwrap()))]), ..config() }
 }
 
-fn devices(list: &str) -> String {
+pub(super) fn devices(list: &str) -> String {
     format!(r#"{{"content":[],"structuredContent":{{"devices":{list}}}}}"#)
 }
 
