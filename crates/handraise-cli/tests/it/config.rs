@@ -170,3 +170,27 @@ fn s2_a_config_file_that_is_there_and_cannot_be_read_is_no_absent_one() {
     std::fs::create_dir(&file).unwrap();
     refused("is not a regular file");
 }
+
+/// An unset variable of a shell gives an empty one.
+#[test]
+fn an_empty_state_secret_refuses_the_start_of_every_gateway() {
+    let home = Home::new();
+    let (listening, url) = (["--listen", "127.0.0.1:0"], ["--upstream", "http://127.0.0.1:9/mcp"]);
+    for arguments in
+        [&["--", "true"][..], &url, &[&listening[..], &["--", "true"]].concat(), &[listening, url].concat()]
+    {
+        let says = |output: &std::process::Output, origin: &str| {
+            let text = stderr(output);
+            assert_eq!(output.status.code(), Some(1), "{arguments:?}: {text}");
+            assert!(
+                text.contains(origin) && text.contains("it is empty: give keys"),
+                "{arguments:?}: {text}"
+            );
+        };
+        let mut command = home.handraise(&[&["mcp"], arguments].concat());
+        says(&command.env("HANDRAISE_STATE_SECRET", "").output().unwrap(), "HANDRAISE_STATE_SECRET");
+        home.write_config("state_secret = ''\n");
+        says(&home.run(&[&["mcp"], arguments].concat()), "state_secret");
+        home.write_config("");
+    }
+}

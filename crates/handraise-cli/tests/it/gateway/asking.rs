@@ -371,6 +371,24 @@ fn a_refusal_of_the_config_file_becomes_a_question_and_the_built_in_one_can_be_o
 }
 
 #[test]
+fn a_refusal_with_more_candidates_than_a_question_holds_goes_through_and_is_recorded() {
+    let devices = |count: usize| (0..count).map(|at| format!("d{at}")).collect::<Vec<_>>().join(",");
+    let home = Home::new();
+    let mut gateway = session(&home, &["--devices", &devices(1_000)], &[]);
+    let question = ask(&mut gateway, &json!(1));
+    let offered = &question["params"]["requestedSchema"]["properties"]["deviceId"]["oneOf"];
+    assert_eq!(offered.as_array().map(Vec::len), Some(1_000));
+    let home = Home::new();
+    let too_many = devices(1_001);
+    let server = ["--devices", &too_many];
+    let mut gateway = session(&home, &server, &[]);
+    gateway.send(&tap(&json!(1)));
+    assert_eq!(gateway.line(), refusal(&server, &tap(&json!(1))));
+    assert_eq!(gateway.outcomes(1), ["not_offered"]);
+    assert_eq!(gateway.records()[0]["reason"], "too-many-candidates");
+}
+
+#[test]
 fn nothing_of_arguments_and_answers_is_in_the_log() {
     let home = Home::new();
     let info = [("HANDRAISE_LOG", "info")];

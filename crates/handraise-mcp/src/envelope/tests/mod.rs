@@ -203,12 +203,14 @@ fn response(id: &str, result: &str) -> String {
 }
 
 /// Arguments that cannot be bound (S4), and why.
-const UNBINDABLE: [(fn() -> String, &str); 4] = [
-    (|| r#"{"a":{"b":1,"b":2}}"#.to_owned(), "duplicate-key"),
-    (|| r#"{"a":"\ud800"}"#.to_owned(), "unpaired-surrogate"),
-    (|| r#"{"a":9007199254740993}"#.to_owned(), "inexact-number"),
-    (|| format!(r#"{{"a":{}1{}}}"#, "[".repeat(64), "]".repeat(64)), "nesting-too-deep"),
-];
+fn unbindable() -> [(String, &'static str); 4] {
+    [
+        (r#"{"a":{"b":1,"b":2}}"#.to_owned(), "duplicate-key"),
+        (r#"{"a":"\ud800"}"#.to_owned(), "unpaired-surrogate"),
+        (r#"{"a":9007199254740993}"#.to_owned(), "inexact-number"),
+        (format!(r#"{{"a":{}1{}}}"#, "[".repeat(64), "]".repeat(64)), "nesting-too-deep"),
+    ]
+}
 
 fn accept(device: &str) -> String {
     format!(r#"{{"action":"accept","content":{{"deviceId":"{device}"}}}}"#)

@@ -290,9 +290,9 @@ fn a_result_of_16_kib_is_asked_about_and_one_byte_more_is_not() {
 
 #[test]
 fn s4_arguments_that_cannot_be_bound_are_not_asked_about() {
-    for (arguments, reason) in UNBINDABLE {
+    for (arguments, reason) in unbindable() {
         let mut world = World::new(config());
-        world.client_sends(&modern_with("1", &arguments(), "", &json!({})));
+        world.client_sends(&modern_with("1", &arguments, "", &json!({})));
         world.upstream_sends(&response("1", REFUSAL));
         assert_eq!(world.client_got(), response("1", REFUSAL));
         assert_eq!((world.recorded(), world.runs), (format!("not_offered system {reason}"), 1));

@@ -398,9 +398,9 @@ fn progress_stays_monotonic_across_the_second_run() {
 
 #[test]
 fn s4_arguments_that_cannot_be_bound_are_not_asked_about() {
-    for (arguments, reason) in UNBINDABLE {
+    for (arguments, reason) in unbindable() {
         let mut world = World::push(&json!({}));
-        let record = passed(&mut world, &call_with("1", &arguments()));
+        let record = passed(&mut world, &call_with("1", &arguments));
         assert_eq!(record, format!("not_offered system {reason}"));
     }
 }

@@ -136,6 +136,23 @@ fn a_state_of_the_servers_own_goes_through_untouched() {
     );
 }
 
+/// It would run the call and not look at the state.
+#[test]
+fn a_foreign_state_runs_nothing_before_a_server_that_knows_no_discovery() {
+    let home = Home::new();
+    let mut gateway = start(&home, &["--era", "legacy"], &[]);
+    let mut discover = modern(1, &json!({}));
+    discover["method"] = json!("server/discover");
+    gateway.send(&discover);
+    assert_eq!(gateway.receive()["error"]["code"], -32601);
+    gateway.send(&retry(2, "theirs", &accept(SECOND)));
+    let error = gateway.receive();
+    assert_eq!((&error["id"], &error["error"]["code"]), (&json!(2), &json!(-32602)), "{error}");
+    assert_eq!(error["error"]["data"]["reason"], "invalid_request_state", "{error}");
+    assert_eq!(gateway.outcomes(1), ["invalid"]);
+    assert_eq!(gateway.count("tapOn"), 0);
+}
+
 #[test]
 fn a_legacy_session_never_sees_input_required() {
     let home = Home::new();

@@ -97,6 +97,7 @@ struct Asked {
 }
 
 #[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "switches that turn by themselves")]
 struct Model {
     checks_candidates: bool,
     open: BTreeMap<usize, At>,
@@ -183,7 +184,9 @@ impl Model {
                 let open: Vec<usize> = self.open.keys().copied().collect();
                 self.end_checks(|_| true, "withdrawn", None);
                 self.open.clear();
-                open.into_iter().for_each(|id| self.deliver(id, "error"));
+                for id in open {
+                    self.deliver(id, "error");
+                }
             }
         }
     }
@@ -273,7 +276,9 @@ impl Model {
         for id in ended {
             self.open.remove(&id);
             self.record_ours(outcome);
-            delivers.into_iter().for_each(|what| self.deliver(id, what));
+            if let Some(what) = delivers {
+                self.deliver(id, what);
+            }
         }
     }
 }
