@@ -114,6 +114,16 @@ test("ac56 without choices there is a text box alone, and it can be submitted", 
   });
 });
 
+test("what is needed is said while it is empty, and only then that the rest is left out", async () => {
+  const form = ask("a", { questions: [question("one", "text", "One?", { required: true }), question("two", "text", "Two?"), question("three", "text", "Three?")], message: "Three things" });
+  await on([form], async (page) => {
+    await field(page, "Two?").fill("2");
+    await page.getByText("1 of 3 answered; 1 more needed.").waitFor();
+    await field(page, "One?").fill("1");
+    await page.getByText("2 of 3 answered; the rest is left out.").waitFor();
+  });
+});
+
 test("ac12i free text stands beside a pick of an elicitation", async () => {
   const both = ask("a", { questions: [question("db", "single", "Which?", { allows_text: true, companion: "replaces", choices: [choice("Postgres"), choice("SQLite")] })] });
   await on([both], async (page, mock) => {

@@ -132,8 +132,8 @@ export const cardSkipNow = "Skip it";
 export const cardSkipBack = "Do not skip";
 export const cardClear = "Clear";
 export const cardClearOf = (question: string) => `Clear ${question}`;
-export const cardProgress = (answered: number, of: number, partial: boolean) =>
-  `${answered} of ${of} answered${answered === of ? "" : partial ? "; the rest is left out" : "; all are needed"}.`;
+export const cardProgress = (answered: number, of: number, partial: boolean, needed: number) =>
+  `${answered} of ${of} answered${answered === of ? "" : !partial ? "; all are needed" : needed > 0 ? `; ${needed} more needed` : "; the rest is left out"}.`;
 export const cardPickOne = "Choose one first.";
 export const cardAnswerAll = "Answer every question first.";
 export const cardDraftSaved = (time: string) => `Draft saved ${time}`;
@@ -189,7 +189,7 @@ export const questionItems = (least: number | undefined, most: number | undefine
 export const questionYes = "Yes";
 export const questionNo = "No";
 export const questionPrefilled = "Filled in by the asking side; sent as it stands.";
-export const questionBeside = { adds: "Sent beside your pick.", replaces: "Sent beside your pick. Where the agent keeps only one, your words win." };
+export const questionBeside = (adds: boolean, kind: HolderKind) => `Sent beside your pick.${adds ? "" : ` Where the ${HOLDERS[kind]} keeps only one, your words win.`}`;
 export const questionInstead = "Your words or a pick, not both.";
 export const questionFindChoice = "Find a choice";
 export const questionShown = (shown: number, of: number) => `${shown.toLocaleString("en")} of ${of.toLocaleString("en")}`;

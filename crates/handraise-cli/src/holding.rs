@@ -3,7 +3,7 @@
 use anyhow::{Context as _, bail};
 use handraise_api::words::{HolderKind, Who};
 use handraise_config::lists as config;
-use handraise_holder::{HolderSettings, InboxAddress, Timing, Token};
+use handraise_holder::{ConnectError, Holder, HolderSettings, InboxAddress, Timing, Token};
 use handraise_transport::clock::SystemClock;
 
 use crate::{Context, local};
@@ -24,7 +24,12 @@ pub(crate) fn inbox(context: &Context, otherwise: &str) -> anyhow::Result<Option
         return Ok(Some((address, token)));
     }
     // A token that an inbox left on this machine is for that inbox alone.
-    let file = settings.data_dir.as_deref().map(local::read).transpose()?.flatten();
+    let file = settings
+        .data_dir
+        .as_deref()
+        .map(|folder| local::read(folder, &context.commands))
+        .transpose()?
+        .flatten();
     match file {
         Some(file)
             if file.url == address.to_string() || InboxAddress::Socket(file.socket.clone()) == address =>
@@ -49,20 +54,42 @@ pub(crate) fn local_inbox(
     otherwise: &str,
 ) -> anyhow::Result<(InboxAddress, Token)> {
     let data_dir = context.settings.data_dir()?;
-    match local::read(data_dir)? {
+    match local::read(data_dir, &context.commands)? {
         Some(file) => {
             Ok((InboxAddress::Socket(file.socket), token.unwrap_or_else(|| Token::new(file.holder_token))))
         }
         None => bail!(
-            "no inbox has run in {}; start one with `{}`, or name one with --inbox URL{otherwise}",
+            "no inbox has run in {}; start one with {}, or name one with --inbox URL{otherwise}",
             data_dir.display(),
-            context.up
+            context.commands.quoted("up")
         ),
     }
 }
 
+/// Dials the inbox for a holder of this kind.
+///
+/// # Errors
+/// When it cannot be reached or does not take us.
+pub(crate) async fn connect(
+    context: &Context,
+    kind: HolderKind,
+    inbox: InboxAddress,
+    token: Token,
+) -> anyhow::Result<Holder> {
+    let data_dir = context.settings.data_dir.as_deref();
+    let is_local = matches!(&inbox, InboxAddress::Socket(socket) if socket.parent() == data_dir);
+    match Holder::connect(settings(who(context), kind, inbox, token)).await {
+        Ok(holder) => Ok(holder),
+        Err(ConnectError::Unreachable { inbox, source }) if is_local => bail!(
+            "cannot reach the inbox at {inbox}: {source}; is it running? Start it with {}",
+            context.commands.quoted("up")
+        ),
+        Err(error) => Err(error.into()),
+    }
+}
+
 /// Whose answers count, by the settings (S16).
-pub(crate) fn who(context: &Context) -> Who {
+fn who(context: &Context) -> Who {
     match context.settings.who {
         config::Who::Operator => Who::Operator,
         config::Who::Caller => Who::Caller,

@@ -24,9 +24,12 @@ mod signals;
 use std::{ffi::OsString, process::ExitCode, sync::Arc};
 
 use clap::CommandFactory as _;
-use handraise_config::{Environment, Settings};
+use handraise_config::{Environment, LogFormat, Settings};
 
-use crate::arguments::{Arguments, Command};
+use crate::{
+    arguments::{Arguments, Command},
+    local::Commands,
+};
 
 /// A command's end that is no error: its exit status.
 pub(crate) type Exit = anyhow::Result<ExitCode>;
@@ -39,8 +42,8 @@ pub(crate) struct Context {
     pub(crate) environment: Arc<Environment>,
     /// The config file that was named, to be passed on to children.
     pub(crate) config: Option<std::path::PathBuf>,
-    /// How an inbox is started that this command would find: `handraise up`, with the data directory that was named.
-    pub(crate) up: String,
+    /// Our commands for the same inbox.
+    pub(crate) commands: Commands,
 }
 
 impl Context {
@@ -51,7 +54,7 @@ impl Context {
             settings,
             environment: Arc::clone(&self.environment),
             config: self.config.clone(),
-            up: self.up.clone(),
+            commands: Commands::of(Some(&folder.to_string_lossy())),
         }
     }
 }
@@ -103,30 +106,35 @@ pub fn run(
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
     };
-    match dispatch(arguments, environment()) {
+    let environment = environment();
+    let mut format = LogFormat::before_the_file(&arguments.flags(), &environment);
+    match dispatch(arguments, environment, &mut format) {
         Ok(status) => status,
         Err(error) if output::reader_has_gone(&error) => ExitCode::from(output::READER_GONE),
         Err(error) => {
-            output::complain(&format!("error: {}", output::told(&error)));
+            output::fail(format, &output::told(&error));
             ExitCode::FAILURE
         }
     }
 }
 
-fn dispatch(arguments: Arguments, environment: Environment) -> Exit {
+/// Runs the command. `format` is how its last error is to be written, as far as that is known.
+fn dispatch(arguments: Arguments, environment: Environment, format: &mut LogFormat) -> Exit {
     if let Command::Completions(completions) = &arguments.command {
         return commands::completions::run(completions);
     }
     let file = config_file::read(arguments.global.config.as_deref(), &environment)?;
     let flags = arguments.flags();
-    let up = local::up(flags.value(&handraise_config::registry::DATA_DIR));
+    let commands = Commands::of(flags.value(&handraise_config::registry::DATA_DIR));
     let settings = handraise_config::load(&flags, &environment, file.as_ref())?;
+    *format = settings.log_format;
     logging::start(&settings)?;
     for warning in &settings.warnings {
         tracing::warn!("{warning}");
     }
     let environment = Arc::new(environment);
-    let context = Context { settings, environment, config: file.map(|file| file.path().to_owned()), up };
+    let context =
+        Context { settings, environment, config: file.map(|file| file.path().to_owned()), commands };
     match arguments.command {
         Command::Up(_) => commands::up::run(&context),
         Command::Agent(agent) => commands::agent::run(&context, &agent),

@@ -13,16 +13,28 @@ use handraise_server::InboxFile;
 /// The largest `inbox.json` that is read, in bytes.
 const MAX_BYTES: u64 = 64 * 1024;
 
-/// How an inbox is started in the data directory that was named with a flag, or in the usual one.
-pub(crate) fn up(data_dir: Option<&str>) -> String {
-    let is_plain =
-        |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '-' | '_' | '+' | ':' | ',' | '@');
-    match data_dir {
-        None => "handraise up".to_owned(),
-        Some(folder) if !folder.is_empty() && folder.chars().all(is_plain) => {
-            format!("handraise up --data-dir {folder}")
-        }
-        Some(folder) => format!("handraise up --data-dir '{}'", folder.replace('\'', r"'\''")),
+/// Our own commands, as they are typed for the inbox that this one is about: with the data directory that was named with a
+/// flag.
+#[derive(Debug, Clone)]
+pub(crate) struct Commands(String);
+
+impl Commands {
+    /// Of the data directory that was named with a flag, or of the usual one.
+    pub(crate) fn of(data_dir: Option<&str>) -> Self {
+        let is_plain =
+            |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '-' | '_' | '+' | ':' | ',' | '@');
+        Self(match data_dir {
+            None => String::new(),
+            Some(folder) if !folder.is_empty() && folder.chars().all(is_plain) => {
+                format!(" --data-dir {folder}")
+            }
+            Some(folder) => format!(" --data-dir '{}'", folder.replace('\'', r"'\''")),
+        })
+    }
+
+    /// `handraise` with these words, in the quotes of a remedy.
+    pub(crate) fn quoted(&self, words: &str) -> String {
+        format!("`handraise {words}{}`", self.0)
     }
 }
 
@@ -30,7 +42,7 @@ pub(crate) fn up(data_dir: Option<&str>) -> String {
 ///
 /// # Errors
 /// When it is there and cannot be trusted or read.
-pub(crate) fn read(data_dir: &Path) -> anyhow::Result<Option<InboxFile>> {
+pub(crate) fn read(data_dir: &Path, commands: &Commands) -> anyhow::Result<Option<InboxFile>> {
     let path = data_dir.join("inbox.json");
     let shown = path.display();
     let file = match File::open(&path) {
@@ -46,13 +58,14 @@ pub(crate) fn read(data_dir: &Path) -> anyhow::Result<Option<InboxFile>> {
     }
     if metadata.mode() & 0o077 != 0 {
         bail!(
-            "{shown} holds tokens and others may read or write it; chmod 600 it and restart `handraise up`"
+            "{shown} holds tokens and others may read or write it; chmod 600 it and restart {}",
+            commands.quoted("up")
         );
     }
     let mut text = String::new();
     file.take(MAX_BYTES).read_to_string(&mut text).with_context(|| format!("cannot read {shown}"))?;
     let inbox = serde_json::from_str(&text)
-        .with_context(|| format!("{shown} is not what `handraise up` writes; restart `handraise up`"))?;
+        .with_context(|| format!("{shown} is not what an inbox writes; restart {}", commands.quoted("up")))?;
     Ok(Some(inbox))
 }
 
@@ -62,8 +75,9 @@ mod tests {
 
     #[test]
     fn the_command_that_starts_an_inbox_can_be_pasted_into_a_shell() {
-        assert_eq!(up(None), "handraise up");
-        assert_eq!(up(Some("/srv/h-1")), "handraise up --data-dir /srv/h-1");
-        assert_eq!(up(Some("it's mine")), r"handraise up --data-dir 'it'\''s mine'");
+        let up = |data_dir| Commands::of(data_dir).quoted("up");
+        assert_eq!(up(None), "`handraise up`");
+        assert_eq!(up(Some("/srv/h-1")), "`handraise up --data-dir /srv/h-1`");
+        assert_eq!(up(Some("it's mine")), r"`handraise up --data-dir 'it'\''s mine'`");
     }
 }

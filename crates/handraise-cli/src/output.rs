@@ -2,7 +2,12 @@
 
 use std::io::{self, IsTerminal as _, Write as _};
 
-use handraise_transport::escape;
+use handraise_config::LogFormat;
+use handraise_transport::{
+    clock::{Clock as _, SystemClock},
+    escape,
+};
+use serde_json::json;
 
 /// stdout that could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -44,6 +49,22 @@ pub(crate) fn complain(line: &str) {
     let line = escape::text(line);
     // Nobody listens when stderr is closed; the exit status still tells.
     let _ = writeln!(io::stderr().lock(), "{line}");
+}
+
+/// The last word of a command that failed: after `error: `, or as a line like those of the logs, whatever is logged.
+pub(crate) fn fail(format: LogFormat, message: &str) {
+    match format {
+        LogFormat::Text => complain(&format!("error: {message}")),
+        LogFormat::Json => {
+            let line = json!({
+                "timestamp": format!("{:.6}", SystemClock.wall()),
+                "level": "ERROR",
+                "message": message,
+                "target": env!("CARGO_CRATE_NAME"),
+            });
+            let _ = writeln!(io::stderr().lock(), "{}", escape::json(&line.to_string()));
+        }
+    }
 }
 
 /// Whether somebody sits at the terminal that started us.

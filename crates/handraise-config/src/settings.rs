@@ -5,6 +5,7 @@ mod strange;
 
 use std::{
     collections::BTreeMap,
+    ffi::OsStr,
     fmt,
     net::SocketAddr,
     path::{Path, PathBuf},
@@ -89,6 +90,19 @@ pub enum LogFormat {
     Text,
     /// One JSON object a line.
     Json,
+}
+
+impl LogFormat {
+    /// What the command line or the environment says, for what is to be told before the config file was read.
+    pub fn before_the_file(flags: &Flags, environment: &Environment) -> Self {
+        let setting = &registry::LOG_FORMAT;
+        let variables = setting.variables();
+        let mut variables = variables.iter().filter_map(|name| environment.get(name));
+        match flags.value(setting).map(OsStr::new).or_else(|| variables.next()) {
+            Some(format) if format == "json" => Self::Json,
+            Some(_) | None => Self::Text,
+        }
+    }
 }
 
 /// In which order an agent's questions stand (form.md, "Order").

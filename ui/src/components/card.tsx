@@ -120,15 +120,15 @@ export function Card({ live, ask, boxed = false, focus = false, together = false
       return;
     }
     if (!complete(ask, draft.entries, painted)) {
-      const missing = ask.questions.find((question) => !counts(question, draft.entries, painted));
-      setSaid(ask.questions.length === 1 && missing !== undefined && takesSelection(missing) ? words.cardPickOne : words.cardAnswerAll);
-      focusFirst(root.current, missing?.id);
+      const first = missing[0];
+      setSaid(ask.questions.length === 1 && first !== undefined && takesSelection(first) ? words.cardPickOne : words.cardAnswerAll);
+      focusFirst(root.current, first?.id);
       return;
     }
     void send(toAnswers(ask, draft.entries, painted), false, "");
   }
 
-  const answered = ask.questions.filter((question) => counts(question, draft.entries, painted)).length;
+  const missing = ask.questions.filter((question) => !counts(question, draft.entries, painted));
   const audience = [ask.origin.client?.name, ask.origin.server].filter((name) => typeof name === "string").map((name) => plain(name, 60));
 
   let body: ComponentChildren;
@@ -162,7 +162,8 @@ export function Card({ live, ask, boxed = false, focus = false, together = false
           ask={ask}
           sent={now.is === "sent"}
           notice={notice}
-          answered={answered}
+          answered={ask.questions.length - missing.length}
+          needed={missing.filter((question) => question.required).length}
           ready={risk || ask.mode === "url" || complete(ask, draft.entries, painted)}
           savedAt={draft.savedAt}
           said={said}

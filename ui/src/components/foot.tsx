@@ -15,6 +15,7 @@ interface Props {
   sent: boolean;
   notice: Notice | null;
   answered: number;
+  needed: number;
   ready: boolean;
   savedAt: number | null;
   said: string;
@@ -77,10 +78,10 @@ export function Foot(props: Props) {
   );
 }
 
-function progress({ ask, answered }: Props): string {
+function progress({ ask, answered, needed }: Props): string {
   const all = ask.questions.length;
   if (ask.mode === "url" || ask.source === "confirm" || all < 2) return "";
-  return words.cardProgress(answered, all, ask.allows_partial);
+  return words.cardProgress(answered, all, ask.allows_partial, needed);
 }
 
 function labels(ask: Ask, notice: Notice | null): { skip: string; submit: string; tone: string; skipFirst: boolean } {

@@ -144,7 +144,7 @@ function hints(ask: Ask, question: Asked, entry: Entry, entries: Entries): strin
   if (selects && takesText(question)) {
     const both = entry.selected.length > 0 && entry.text.trim() !== "";
     if (!ask.allows_text_with_selection) lines.push(words.questionInstead);
-    else if (both) lines.push(question.companion === "adds" ? words.questionBeside.adds : words.questionBeside.replaces);
+    else if (both) lines.push(words.questionBeside(question.companion === "adds", ask.origin.holder));
   }
   if (entries[question.id] === undefined && hasDefault(question)) lines.push(words.questionPrefilled);
   return lines.map((line) => (/[.?]$/.test(line) || lines.length === 1 ? line : `${line}.`));

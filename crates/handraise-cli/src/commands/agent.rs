@@ -7,7 +7,6 @@ use handraise_agentctl::{AgentSettings, PromptLines};
 use handraise_api::words::HolderKind;
 use handraise_config::{McpServerEntry, QuestionOrder, Secret, lists::McpTransport};
 use handraise_core::form::Order;
-use handraise_holder::Holder;
 use handraise_transport::{
     clock::SystemClock,
     spawn::{self, Supervisor},
@@ -82,10 +81,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Exit {
         let shutdown = signals::shutdown_or_hangup()?;
         // Only once the inbox answers is anything started.
         let holder = if let Some((inbox, token)) = inbox {
-            Some(
-                Holder::connect(holding::settings(holding::who(context), HolderKind::Agent, inbox, token))
-                    .await?,
-            )
+            Some(holding::connect(context, HolderKind::Agent, inbox, token).await?)
         } else {
             tracing::warn!("no inbox: every question of the agent is declined, every permission rejected");
             None

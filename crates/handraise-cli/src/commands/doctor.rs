@@ -15,7 +15,8 @@ use handraise_transport::escape;
 use crate::{
     Context, Exit,
     inbox::{Inbox, Reached},
-    local, output,
+    local::{self, Commands},
+    output,
 };
 
 /// Check this installation
@@ -59,10 +60,10 @@ pub(crate) fn run(context: &Context) -> Exit {
     let findings = crate::block_on(async {
         let mut findings = settings::look(context);
         let data_dir = context.settings.data_dir()?;
-        let (directory, is_there) = directory::look(data_dir, &context.up);
+        let (directory, is_there) = directory::look(data_dir, &context.commands);
         findings.push(directory);
         if is_there {
-            findings.extend(inbox(data_dir, &context.up).await);
+            findings.extend(inbox(data_dir, &context.commands).await);
         }
         findings.push(boundary(context));
         Ok(findings)
@@ -79,26 +80,27 @@ pub(crate) fn run(context: &Context) -> Exit {
     Ok(if all_fine { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-async fn inbox(data_dir: &Path, up: &str) -> Vec<Finding> {
-    let file = match local::read(data_dir) {
+async fn inbox(data_dir: &Path, commands: &Commands) -> Vec<Finding> {
+    let file = match local::read(data_dir, commands) {
         Ok(file) => file,
         Err(error) => return vec![wrong(format!("inbox: {}", output::told(&error)))],
     };
     if let Some(file) = &file {
         let inbox = Inbox::new(file);
         if inbox.is_running().await {
-            return running(&inbox, &file.url, up).await;
+            return running(&inbox, &file.url, commands).await;
         }
     }
+    let up = commands.quoted("up");
     let database = match offline::check(data_dir).await {
-        Ok(None) => note(format!("database: there is none yet; `{up}` makes it")),
+        Ok(None) => note(format!("database: there is none yet; {up} makes it")),
         Ok(Some(path)) => fine(format!("database: {} opens", path.display())),
         Err(error) => wrong(format!("database: {}", output::told(&error))),
     };
-    vec![database, note(format!("inbox: not running; start it with `{up}`"))]
+    vec![database, note(format!("inbox: not running; start it with {up}"))]
 }
 
-async fn running(inbox: &Inbox, url: &str, up: &str) -> Vec<Finding> {
+async fn running(inbox: &Inbox, url: &str, commands: &Commands) -> Vec<Finding> {
     match inbox.get::<FlagList>("/api/v1/flags").await {
         Ok(Reached::Answer(list)) => {
             let mut findings = vec![fine(format!("inbox: runs at {url}, with its database"))];
@@ -114,7 +116,9 @@ async fn running(inbox: &Inbox, url: &str, up: &str) -> Vec<Finding> {
             }
             findings
         }
-        Ok(Reached::NotRunning) => vec![wrong(format!("inbox: it ended just now; start it with `{up}`"))],
+        Ok(Reached::NotRunning) => {
+            vec![wrong(format!("inbox: it ended just now; start it with {}", commands.quoted("up")))]
+        }
         Err(error) => vec![wrong(format!("inbox: listens, but {}; its log says more", output::told(&error)))],
     }
 }

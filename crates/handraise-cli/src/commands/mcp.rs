@@ -105,6 +105,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Exit {
         recorder: Box::new(Log),
         spent,
     };
+    let format = context.settings.log_format;
     match handraise_gateway::run(settings) {
         Ok(status) => Ok(ExitCode::from(status)),
         Err(error) => {
@@ -115,7 +116,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Exit {
                     return Err(error.into());
                 }
             };
-            output::complain(&format!("error: {error}"));
+            output::fail(format, &error.to_string());
             Ok(ExitCode::from(status))
         }
     }

@@ -102,9 +102,9 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Exit {
                 // Nobody has seen it, and nobody will: only its hash is kept.
                 if let Err(error) = output::print(&created.token) {
                     bail!(
-                        "{error}; the token {0} was made, but nobody has it: revoke it with `handraise token revoke {0}` and \
-                         make another",
-                        created.id
+                        "{error}; the token {} was made, but nobody has it: revoke it with {} and make another",
+                        created.id,
+                        context.commands.quoted(&format!("token revoke {}", created.id))
                     );
                 }
             }
@@ -118,7 +118,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Exit {
             }
             Action::Revoke { id, .. } => {
                 if !tokens.revoke(id).await? {
-                    bail!("no token has the id {id:?}; `handraise token list` shows them");
+                    bail!("no token has the id {id:?}; {} shows them", context.commands.quoted("token list"));
                 }
             }
         }
@@ -135,7 +135,7 @@ struct Tokens {
 impl Tokens {
     fn open(context: &Context) -> anyhow::Result<Self> {
         let data_dir = context.settings.data_dir()?.to_owned();
-        let inbox = local::read(&data_dir)?.map(|file| Inbox::new(&file));
+        let inbox = local::read(&data_dir, &context.commands)?.map(|file| Inbox::new(&file));
         Ok(Self { data_dir, inbox })
     }
 

@@ -8,7 +8,7 @@ use handraise_config::{Origin, Settings, Sourced};
 use handraise_server::{AgentSettings, FlagSetting, FlagSettings, Launcher, Ready};
 use handraise_transport::spawn::Supervisor;
 
-use crate::{Context, Exit, browser::Redirect, output, signals};
+use crate::{Context, Exit, browser::Redirect, local::Commands, output, signals};
 
 /// Run the inbox
 ///
@@ -47,7 +47,8 @@ pub(crate) fn run(context: &Context) -> Exit {
         let shutdown = signals::shutdown_or_hangup()?;
         handraise_transport::spawn::become_subreaper()?;
         let open_in = opens_browser(context).then(|| settings.data_dir.clone());
-        let ready = move |ready: Ready| announce(&ready, open_in);
+        let commands = context.commands.clone();
+        let ready = move |ready: Ready| announce(&ready, open_in, &commands);
         handraise_server::serve(settings, ready, shutdown).await?;
         Ok(ExitCode::SUCCESS)
     })
@@ -121,6 +122,8 @@ fn launcher(context: &Context, data_dir: PathBuf) -> anyhow::Result<Launcher> {
         Err(path) => bail!("the path {} is not UTF-8", path.display()),
     };
     let mut args = vec!["agent".to_owned(), "--data-dir".to_owned(), text(data_dir)?];
+    // The inbox reads the agent's last error from what it says, to tell it in its session.
+    args.extend(["--log-format", "text"].map(str::to_owned));
     if let Some(config) = &context.config {
         args.extend(["--config".to_owned(), text(std::path::absolute(config)?)?]);
     }
@@ -162,11 +165,12 @@ pub(crate) fn opens_browser(context: &Context) -> bool {
 }
 
 /// Tells the operator how to get in.
-pub(crate) fn announce(ready: &Ready, open_in: Option<PathBuf>) {
+pub(crate) fn announce(ready: &Ready, open_in: Option<PathBuf>, commands: &Commands) {
     let link = ready.sign_in_link();
     output::complain("Sign in with this link, once, within ten minutes:");
     if let Err(error) = output::print(&link) {
-        tracing::warn!(%error, "the sign-in link could not be printed; sign in with `handraise token create`");
+        let create = commands.quoted("token create --scope admin");
+        tracing::warn!(%error, "the sign-in link could not be printed; sign in with a token of {create}");
     }
     let Some(data_dir) = open_in else { return };
     match Redirect::write(&data_dir, &link) {

@@ -157,9 +157,14 @@ fn the_rest_never_runs_without_an_inbox() {
     let up = Up::start(&home);
     kill(up.child.id());
     drop(up);
-    let (status, stdout, stderr) = Shell::run(&home, DEPLOY, "").end();
-    assert_eq!((status, stdout.as_str()), (Some(1), ""));
-    assert!(stderr.contains("is `handraise up` running there?"), "{stderr}");
+    let folder = home.data_dir().display().to_string();
+    for (named, command) in
+        [("", "up"), (&*format!("--data-dir {folder}"), &*format!("up --data-dir {folder}"))]
+    {
+        let (status, stdout, stderr) = Shell::run(&home, DEPLOY, named).end();
+        assert_eq!((status, stdout.as_str()), (Some(1), ""));
+        assert!(stderr.contains(&format!("is it running? Start it with `handraise {command}`")), "{stderr}");
+    }
 }
 
 #[test]

@@ -146,6 +146,37 @@ fn logs_are_json_where_they_are_asked_to_be() {
 }
 
 #[test]
+fn the_last_error_of_a_command_is_a_line_as_the_logs_are() {
+    let home = Home::new();
+    let told = |arguments: &[&str], variables: &[(&str, &str)]| {
+        let variables = variables.iter().copied();
+        let output = home.handraise(arguments).envs(variables).output().unwrap();
+        let text = stderr(&output);
+        let line: serde_json::Value = serde_json::from_str(text.lines().last().unwrap()).expect(&text);
+        assert_eq!((&line["level"], &line["target"]), (&"ERROR".into(), &"handraise_cli".into()), "{text}");
+        assert!(line["timestamp"].as_str().unwrap().parse::<jiff::Timestamp>().is_ok(), "{text}");
+        assert!(!text.contains("error: "), "{text}");
+        (line["message"].as_str().unwrap().to_owned(), output.status.code())
+    };
+    // Whatever is logged.
+    let quiet = ["up", "--listen", "192.0.2.1:80", "--log-format", "json", "--log", "off"];
+    let (message, status) = told(&quiet, &[]);
+    assert!(message.contains("192.0.2.1:80") && status == Some(1), "{message}");
+    // Before the settings were read, as far as it is known then.
+    let named = [("HANDRAISE_LOG_FORMAT", "json")];
+    let (message, status) = told(&["inbox", "list", "--config", "/not/there.toml"], &named);
+    assert!(message.contains("/not/there.toml") && status == Some(1), "{message}");
+    // Where a command has its own statuses.
+    let (message, status) = told(&["mcp", "--", "no-such\u{202e}-server"], &named);
+    assert!(message.contains("cannot start the MCP server") && status == Some(127), "{message}");
+    home.write_config("log_format = 'json'\n");
+    let (message, _) = told(&["ask", "Go?", "--text", "--inbox", "none"], &[]);
+    assert!(message.contains("nobody can be asked"), "{message}");
+    let output = home.run(&["ask", "Go?", "--text", "--inbox", "none", "--log-format", "text"]);
+    assert!(stderr(&output).starts_with("error: "), "{}", stderr(&output));
+}
+
+#[test]
 fn s2_a_config_file_that_is_there_and_cannot_be_read_is_no_absent_one() {
     let home = Home::new();
     let (folder, file) = (home.path().join(".config"), home.path().join(".config/handraise/handraise.toml"));

@@ -2,6 +2,7 @@
 
 use std::{
     io::Write as _,
+    os::unix::fs::PermissionsExt as _,
     process::{Child, Output, Stdio},
 };
 
@@ -212,6 +213,42 @@ fn without_an_inbox_it_says_what_to_do() {
             "{}",
             stderr(&stopped)
         );
+    }
+}
+
+#[test]
+fn every_remedy_names_the_data_directory_that_was_named() {
+    let home = Home::new();
+    let file = home.data_dir().join("inbox.json");
+    let folder = home.data_dir().display().to_string();
+    let said = |arguments: &[&str]| {
+        let command = arguments.iter().position(|word| *word == "--").unwrap_or(arguments.len());
+        let (words, command) = arguments.split_at(command);
+        let output = home.run(&[words, &["--data-dir", &folder], command].concat());
+        assert_eq!(code(&output), Some(1), "{arguments:?}");
+        let Output { stdout, stderr, .. } = output;
+        String::from_utf8_lossy(&[stdout, stderr].concat()).into_owned()
+    };
+    let remedy = |words: &str| format!("`handraise {words} --data-dir {folder}`");
+    let up = Up::start(&home);
+    for (arguments, words) in [
+        (&["inbox", "show", "?"][..], "inbox list"),
+        (&["inbox", "show", "ffffffff"], "inbox list"),
+        (&["token", "revoke", "ffffffff"], "token list"),
+    ] {
+        assert!(said(arguments).contains(&remedy(words)), "{arguments:?}: {}", said(arguments));
+    }
+    up.stop();
+    let commands: [&[&str]; 4] =
+        [&["inbox", "list"], &["ask", "Go?", "--text"], &["agent", "--", "true"], &["doctor"]];
+    let before = std::fs::read_to_string(&file).unwrap();
+    for (what, mode) in [(before.as_str(), 0o644), ("{}", 0o600)] {
+        std::fs::write(&file, what).unwrap();
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
+        for arguments in commands {
+            let said = said(arguments);
+            assert!(said.contains(&format!("restart {}", remedy("up"))), "{arguments:?}: {said}");
+        }
     }
 }
 

@@ -44,9 +44,16 @@ fn s11_s33_secrets_are_in_no_log_and_no_argument() {
 
 #[test]
 fn why_an_agent_of_the_inbox_failed_is_in_its_session_and_which_one_in_the_log() {
+    for log_format in ["text", "json"] {
+        an_agent_of_the_inbox_fails(log_format);
+    }
+}
+
+fn an_agent_of_the_inbox_fails(log_format: &str) {
     let home = Home::new();
     home.write_config(&format!(
-        "[[agent]]\nid = 'broken'\ncommand = ['sh', '-c', 'echo no such model >&2; exit 3']\ncwd = '{}'\n\
+        "log_format = '{log_format}'\n\
+         [[agent]]\nid = 'broken'\ncommand = ['sh', '-c', 'echo no such model >&2; exit 3']\ncwd = '{}'\n\
          [[agent]]\nid = 'gone'\ncommand = ['/not/there/agent']\n",
         home.work().display()
     ));
@@ -66,6 +73,7 @@ fn why_an_agent_of_the_inbox_failed_is_in_its_session_and_which_one_in_the_log()
     for word in ["broken", "\"sh\"", "exit status 3", "no such model", "has not taken the prompt"] {
         assert!(notice.contains(word), "{word}: {notice}");
     }
+    assert!(!notice.contains("timestamp") && !notice.contains("its process ended"), "{notice}");
     let warned = |word: &str| up.log.text().lines().any(|line| line.contains("WARN") && line.contains(word));
     wait_for("the warning", || warned("exit status 3").then_some(()));
     assert!(!up.log.text().contains("no such model"), "what an agent says is not logged: {}", up.log.text());

@@ -10,7 +10,7 @@ use std::{
 
 use anyhow::{Context as _, bail};
 use handraise_api::words::HolderKind;
-use handraise_config::duration;
+use handraise_config::{LogFormat, duration};
 use handraise_core::Outcome;
 use handraise_holder::{Delivery, EndCause, Holder};
 use handraise_transport::escape;
@@ -87,9 +87,8 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Exit {
     };
     crate::block_on(async {
         let abandoned = Abandoned::watch()?;
-        let settings = holding::settings(holding::who(context), HolderKind::Ask, inbox, token);
         let holder = tokio::select! {
-            holder = Holder::connect(settings) => holder?,
+            holder = holding::connect(context, HolderKind::Ask, inbox, token) => holder?,
             () = abandoned.happens() => return Ok(ExitCode::from(status::CANCEL)),
         };
         let end = put(&holder, &question, abandoned.happens()).await?;
@@ -119,7 +118,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Exit {
             }
             reported?;
         }
-        explain(&question, &end);
+        explain(context.settings.log_format, &question, &end);
         Ok(ExitCode::from(question.status(&end)))
     })
 }
@@ -205,12 +204,12 @@ fn report(end: &End, is_json: bool) -> Result<(), output::Unwritten> {
 }
 
 /// Says on stderr why the exit status is not 0.
-fn explain(question: &ScriptQuestion, end: &End) {
+fn explain(format: LogFormat, question: &ScriptQuestion, end: &End) {
     let by = end.by.as_deref().map_or_else(|| "somebody".to_owned(), |by| escape::shortened(by, 128));
     let why = end.reason.as_deref().map(|reason| format!(": {}", escape::shortened(reason, 500)));
     let why = why.unwrap_or_default();
     if let Some(refusal) = &end.refused {
-        return output::complain(&format!("error: the inbox did not take the question: {}", refusal.message));
+        return output::fail(format, &format!("the inbox did not take the question: {}", refusal.message));
     }
     match question.status(end) {
         status::ACCEPT => {}
@@ -223,7 +222,7 @@ fn explain(question: &ScriptQuestion, end: &End) {
         status::NOBODY => {
             output::complain(&format!("nobody answered within {}", duration::format(question.timeout())));
         }
-        _ => output::complain(&format!("error: the question ended as {}{why}", end.outcome)),
+        _ => output::fail(format, &format!("the question ended as {}{why}", end.outcome)),
     }
 }
 

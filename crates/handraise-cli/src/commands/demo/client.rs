@@ -48,7 +48,7 @@ pub(super) enum Tapped {
 /// Calls the tool through a gateway and holds its question in the inbox of `inbox_dir`, until the call has ended.
 /// The gateway has a config file of its own in `own_dir`: the settings of whoever tries the demo are for their tools.
 pub(super) async fn tap(context: &Context, inbox_dir: &Path, own_dir: &Path) -> anyhow::Result<Tapped> {
-    let file = local::read(inbox_dir)?.context("the inbox has not said where it is")?;
+    let file = local::read(inbox_dir, &context.commands)?.context("the inbox has not said where it is")?;
     let inbox = InboxAddress::Socket(file.socket);
     let settings =
         holding::settings(Who::Operator, HolderKind::Gateway, inbox, Token::new(file.holder_token));

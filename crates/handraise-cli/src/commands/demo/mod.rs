@@ -29,7 +29,8 @@ use crate::{
     holding,
     inbox::{Inbox, Reached},
     live::Parser,
-    local, output, signals,
+    local::{self, Commands},
+    output, signals,
 };
 
 /// Answer your first questions
@@ -68,7 +69,8 @@ async fn serve(context: &Context, folder: &Path) -> Exit {
     // Apart, so that the agent does not work where the inbox keeps its tokens.
     let (folder, work, gateway) = (&folder.join("inbox"), folder.join("work"), folder.join("gateway"));
     std::fs::create_dir(&work).with_context(|| format!("cannot make {}", work.display()))?;
-    let mut settings = up::server_settings(&context.in_data_dir(folder))?;
+    let here = context.in_data_dir(folder);
+    let mut settings = up::server_settings(&here)?;
     settings.agents = vec![AgentSettings {
         id: AGENT.to_owned(),
         command: vec![own_path()?, "fake-agent".to_owned(), "--script".to_owned(), AGENT.to_owned()],
@@ -81,15 +83,20 @@ async fn serve(context: &Context, folder: &Path) -> Exit {
     }
     let (ready_sender, ready) = oneshot::channel();
     let opens = up::opens_browser(context).then(|| folder.to_owned());
+    let ours = here.commands.clone();
     let announce = move |ready: Ready| {
-        up::announce(&ready, opens);
+        up::announce(&ready, opens, &ours);
         // The guide below may be gone already when the inbox is shut down while it starts.
         let _ = ready_sender.send(());
     };
+    let commands = &here.commands;
     let guide = async {
         if ready.await.is_ok() {
-            let (agent, script, tool) =
-                tokio::join!(guide(folder), script(folder), tool(context, folder, &gateway));
+            let (agent, script, tool) = tokio::join!(
+                guide(folder, commands),
+                script(folder, commands),
+                tool(context, folder, &gateway)
+            );
             for error in [agent.err(), script.err(), tool.err()].into_iter().flatten() {
                 tracing::warn!(error = output::told(&error), "a part of the demo does not work");
             }
@@ -113,8 +120,8 @@ fn own_path() -> anyhow::Result<String> {
 }
 
 /// Starts the agent and says on stderr how it goes.
-async fn guide(data_dir: &Path) -> anyhow::Result<()> {
-    let file = local::read(data_dir)?.context("the inbox has not said where it is")?;
+async fn guide(data_dir: &Path, commands: &Commands) -> anyhow::Result<()> {
+    let file = local::read(data_dir, commands)?.context("the inbox has not said where it is")?;
     let inbox = Inbox::new(&file);
     let Reached::Answer(mut events) = inbox.events(None).await? else { bail!("the inbox is gone") };
     let start = StartSession { agent: AGENT.to_owned(), cwd: None, prompt: Some(AGENT.to_owned()) };
@@ -136,8 +143,8 @@ async fn guide(data_dir: &Path) -> anyhow::Result<()> {
 }
 
 /// Asks as `handraise ask` does, and says on stderr what a shell would do then.
-async fn script(data_dir: &Path) -> anyhow::Result<()> {
-    let file = local::read(data_dir)?.context("the inbox has not said where it is")?;
+async fn script(data_dir: &Path, commands: &Commands) -> anyhow::Result<()> {
+    let file = local::read(data_dir, commands)?.context("the inbox has not said where it is")?;
     let choices = ["yes".to_owned(), "no".to_owned()];
     let wanted = Wanted { message: "Deploy the shop?", choices: &choices, ..Wanted::default() };
     let question = ScriptQuestion::new(wanted)?;

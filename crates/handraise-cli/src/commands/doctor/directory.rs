@@ -3,17 +3,19 @@
 use std::{io::Write as _, os::unix::fs::MetadataExt as _, path::Path};
 
 use super::{Finding, Word, fine, note, wrong};
+use crate::local::Commands;
 
 /// Bytes that are written to see whether there is room: a few pages of the database.
 const ROOM: usize = 64 * 1024;
 
 /// What is to be said of it, and whether it can be used.
-pub(super) fn look(path: &Path, up: &str) -> (Finding, bool) {
+pub(super) fn look(path: &Path, commands: &Commands) -> (Finding, bool) {
     let shown = path.display();
     let metadata = match std::fs::metadata(path) {
         Ok(metadata) => metadata,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            return (note(format!("data directory: {shown} is not there yet; `{up}` makes it")), false);
+            let up = commands.quoted("up");
+            return (note(format!("data directory: {shown} is not there yet; {up} makes it")), false);
         }
         Err(error) => return (wrong(format!("data directory: {shown} cannot be examined: {error}")), false),
     };

@@ -30,7 +30,7 @@ pub(super) async fn answer(client: &Client, arguments: &Answer) -> Exit {
     let id = client.find(&arguments.id).await?;
     let ask: Ask = serde_json::from_value(client.ask(&id).await?)?;
     if arguments.answers.is_empty() && arguments.stdin.is_none() && !ask.content.questions.is_empty() {
-        bail!("there is no answer; write key=value, or see `handraise inbox show {id}` for the questions");
+        bail!("there is no answer; write key=value, or see {} for the questions", client.shows(&id));
     }
     let typed = match &arguments.stdin {
         Some(key) => Some((key.as_str(), read_stdin()?)),
@@ -82,7 +82,7 @@ async fn send(client: &Client, id: &str, request: &AnswerRequest, is_json: bool)
         }
         return Ok(ExitCode::from(status::DELIVERED));
     }
-    let (status, lines) = not_delivered(id, &verdict);
+    let (status, lines) = not_delivered(id, &client.shows(id), &verdict);
     for line in lines {
         output::complain(&line);
     }
@@ -97,8 +97,8 @@ fn delivered(ask: &Ask) -> String {
     if ask.replayed { format!("{how}; the same answer had been delivered before") } else { how }
 }
 
-/// The exit status and the words of a verdict that is no delivery.
-fn not_delivered(id: &str, verdict: &Verdict) -> (u8, Vec<String>) {
+/// The exit status and the words of a verdict that is no delivery. `shows` is the command that shows the ask.
+fn not_delivered(id: &str, shows: &str, verdict: &Verdict) -> (u8, Vec<String>) {
     match verdict {
         Verdict::Delivered(ask) => (status::DELIVERED, vec![delivered(ask)]),
         Verdict::Invalid(error) => {
@@ -137,10 +137,9 @@ fn not_delivered(id: &str, verdict: &Verdict) -> (u8, Vec<String>) {
                 "whoever asks is not connected; nothing was sent or queued, the ask is still open".to_owned(),
             ],
         ),
-        Verdict::Unknown => (
-            status::UNKNOWN,
-            vec![format!("sent, and nobody knows yet whether it counted; `handraise inbox show {id}` tells")],
-        ),
+        Verdict::Unknown => {
+            (status::UNKNOWN, vec![format!("sent, and nobody knows yet whether it counted; {shows} tells")])
+        }
     }
 }
 
@@ -171,7 +170,7 @@ mod tests {
             (Verdict::NotConnected, 5, "the ask is still open"),
             (Verdict::Unknown, 6, "`handraise inbox show id` tells"),
         ] {
-            let (got, lines) = not_delivered("id", &verdict);
+            let (got, lines) = not_delivered("id", "`handraise inbox show id`", &verdict);
             assert_eq!(got, status, "{verdict:?}");
             assert!(lines.join("\n").contains(words), "{lines:?}");
         }

@@ -13,7 +13,7 @@ use super::words;
 use crate::{
     Context,
     inbox::{Inbox, Reached, Unanswered},
-    local,
+    local::{self, Commands},
 };
 
 /// Asks in one page of a search through all of them.
@@ -27,7 +27,7 @@ pub(crate) struct Client {
     inbox: Inbox,
     place: String,
     /// How it is started.
-    up: String,
+    commands: Commands,
 }
 
 /// What the inbox said to a submission.
@@ -53,18 +53,22 @@ impl Client {
     pub(crate) fn open(context: &Context) -> anyhow::Result<Self> {
         let data_dir = context.settings.data_dir()?;
         let place = data_dir.display().to_string();
-        match local::read(data_dir)? {
-            Some(file) => Ok(Self { inbox: Inbox::new(&file), place, up: context.up.clone() }),
+        match local::read(data_dir, &context.commands)? {
+            Some(file) => Ok(Self { inbox: Inbox::new(&file), place, commands: context.commands.clone() }),
             None => bail!(
-                "no inbox has run in {place}; start one with `{}`, or name its --data-dir DIR",
-                context.up
+                "no inbox has run in {place}; start one with {}, or name its --data-dir DIR",
+                context.commands.quoted("up")
             ),
         }
     }
 
     /// The same with another token.
     pub(crate) fn with_token(&self, token: &str) -> Self {
-        Self { inbox: self.inbox.with_token(token), place: self.place.clone(), up: self.up.clone() }
+        Self {
+            inbox: self.inbox.with_token(token),
+            place: self.place.clone(),
+            commands: self.commands.clone(),
+        }
     }
 
     /// The inbox itself, for its events.
@@ -72,9 +76,18 @@ impl Client {
         self.inbox.clone()
     }
 
+    /// The command that shows an ask of this inbox, in the quotes of a remedy.
+    pub(crate) fn shows(&self, id: &str) -> String {
+        self.commands.quoted(&format!("inbox show {id}"))
+    }
+
     /// What is said of an inbox that does not run.
     pub(crate) fn not_running(&self) -> anyhow::Error {
-        anyhow::anyhow!("the inbox in {} is not running; start it with `{}`", self.place, self.up)
+        anyhow::anyhow!(
+            "the inbox in {} is not running; start it with {}",
+            self.place,
+            self.commands.quoted("up")
+        )
     }
 
     /// A call that reads.
@@ -133,7 +146,8 @@ impl Client {
     /// When it is no id, or none or several asks fit.
     pub(crate) async fn find(&self, given: &str) -> anyhow::Result<String> {
         if !is_id(given) {
-            bail!("\"{}\" is no id; `handraise inbox list` shows them", words::name(given));
+            let list = self.commands.quoted("inbox list");
+            bail!("\"{}\" is no id; {list} shows them", words::name(given));
         }
         if given.len() >= WHOLE_ID {
             return Ok(given.to_owned());
@@ -146,7 +160,8 @@ impl Client {
             Some(id) => Ok(id),
             None => bail!(
                 "no ask that is open, and none of the {ENDED} that ended last, has an id that begins or ends with \
-                 \"{given}\"; `handraise inbox list` shows them, and an older one goes by its whole id"
+                 \"{given}\"; {} shows them, and an older one goes by its whole id",
+                self.commands.quoted("inbox list")
             ),
         }
     }

@@ -93,7 +93,7 @@ fn question_lines(ask: &Ask, number: usize, question: &Question) -> Vec<String> 
         };
         lines.push(format!("   {key}{sign}…  {what}"));
         if has_choices {
-            lines.push(format!("       {}", words::beside(question, ask.content.allows_text_with_selection)));
+            lines.push(format!("       {}", words::beside(question, ask)));
         }
     }
     if let Some(default) = &question.default {

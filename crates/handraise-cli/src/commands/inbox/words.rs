@@ -2,6 +2,8 @@
 //!
 //! What strangers wrote is quoted, bounded where there is little room, and never moves the terminal (S26, S42).
 
+use std::borrow::Cow;
+
 use handraise_api::{
     Timestamp,
     ask::{Answer, Ask, Choice, Origin, Question, Settlement},
@@ -162,12 +164,13 @@ pub(crate) fn takes(question: &Question) -> String {
 }
 
 /// What is said under free text that stands beside a pick.
-pub(crate) fn beside(question: &Question, allows_both: bool) -> &'static str {
-    match (allows_both, question.companion) {
-        (false, _) => "Your words or a pick, not both.",
-        (true, Some(Companion::Adds)) => "Sent beside your pick.",
+pub(crate) fn beside(question: &Question, ask: &Ask) -> Cow<'static, str> {
+    match (ask.content.allows_text_with_selection, question.companion) {
+        (false, _) => "Your words or a pick, not both.".into(),
+        (true, Some(Companion::Adds)) => "Sent beside your pick.".into(),
         (true, Some(Companion::Replaces) | None) => {
-            "Sent beside your pick. Where the agent keeps only one, your words win."
+            let holder = holder(ask.origin.holder);
+            format!("Sent beside your pick. Where the {holder} keeps only one, your words win.").into()
         }
     }
 }

@@ -30,7 +30,7 @@ pub(super) fn run(
     if target.is_none()
         && let Err(missing) = program::find(command, &search_path(&context.environment))
     {
-        output::complain(&format!("error: cannot start the MCP server: {missing}"));
+        output::fail(ours.log_format, &format!("cannot start the MCP server: {missing}"));
         return Ok(ExitCode::from(match missing {
             Missing::NotFound { .. } => NOT_FOUND,
             Missing::NotExecutable { .. } => NOT_STARTED,

@@ -540,6 +540,19 @@ fn s26_what_does_not_fit_is_counted() {
 }
 
 #[test]
+fn what_is_needed_is_said_while_it_is_empty() {
+    let mut ask = sample::ask();
+    ask.content.questions[0].required = true;
+    ask.content.questions[3].required = true;
+    let mut rig = Rig::open(ask);
+    rig.shows("0 of 5 answered; 2 more needed.");
+    rig.keys("1");
+    rig.shows("1 of 5 answered; 1 more needed.");
+    let mut rig = Rig::open(sample::ask());
+    rig.shows("0 of 5 answered; the rest is left out.");
+}
+
+#[test]
 fn a_link_shows_its_whole_address_and_its_host() {
     let mut ask = sample::single(Source::Elicitation);
     ask.content.url = Some("https://good.example@xn--80ak6aa92e.com/pay?x=1".into());

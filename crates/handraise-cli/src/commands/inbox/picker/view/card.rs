@@ -178,11 +178,15 @@ fn host(url: &str) -> String {
 
 fn progress(card: &Card) -> String {
     let of = card.ask.content.questions.len();
-    let answered = (0..of).filter(|question| card.drafts.is_answered(*question)).count();
-    match (of, answered == of, card.ask.content.allows_partial) {
+    let missing = card.ask.content.questions.iter().enumerate();
+    let missing: Vec<_> = missing.filter(|(at, _)| !card.drafts.is_answered(*at)).collect();
+    let needed = missing.iter().filter(|(_, question)| question.required).count();
+    let rest = match (missing.len(), needed, card.ask.content.allows_partial) {
+        _ if of == 0 => return String::new(),
         (0, ..) => String::new(),
-        (_, true, _) => format!("{answered} of {of} answered."),
-        (_, false, true) => format!("{answered} of {of} answered; the rest is left out."),
-        (_, false, false) => format!("{answered} of {of} answered; all are needed."),
-    }
+        (.., false) => "; all are needed".to_owned(),
+        (_, 0, true) => "; the rest is left out".to_owned(),
+        (_, needed, true) => format!("; {needed} more needed"),
+    };
+    format!("{} of {of} answered{rest}.", of - missing.len())
 }

@@ -128,9 +128,9 @@ fn words_rows(card: &Card, at: usize, question: &Question, columns: usize) -> Ve
         ..Row::plain(line.cut(columns))
     }];
     if has_choices {
-        let said = words::beside(question, card.ask.content.allows_text_with_selection);
+        let said = words::beside(question, &card.ask);
         rows.extend(
-            wrap(Style::Dim, "  ", said, columns).into_iter().map(|line| Row { stop, ..Row::plain(line) }),
+            wrap(Style::Dim, "  ", &said, columns).into_iter().map(|line| Row { stop, ..Row::plain(line) }),
         );
     }
     rows
