@@ -165,6 +165,7 @@ pub(crate) const fn of_store(error: &StoreError) -> &'static str {
         Fault::Damaged => "the inbox's database is damaged; the log says more",
         Fault::Disk => "the inbox's disk fails; the log says more",
         Fault::Locked => "another program keeps the inbox's database locked; try again",
+        Fault::Closed => "the inbox's database is closed; the inbox has to be started again",
         Fault::Other => "the database failed; the log says more",
     }
 }

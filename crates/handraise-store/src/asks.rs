@@ -60,7 +60,7 @@ pub enum Announced {
     Full(Full),
 }
 
-const FIND: &str = "SELECT instance, digest, state, due, parked_until FROM asks WHERE id = $1";
+pub(crate) const FIND: &str = "SELECT instance, digest, state, due, parked_until FROM asks WHERE id = $1";
 
 /// Opens an ask that is new, within its session, if it has one, and within the bounds. It changes no row otherwise;
 /// only then is it worth asking why.
@@ -255,11 +255,7 @@ impl Store {
                 if let Some(entry) = entry {
                     let (seq, held): (i64, i64) =
                         outcome.row(1)?.ok_or_else(|| Failure::row("sessions", "a row vanished"))?;
-                    if held > transcripts::TRANSCRIPT_BYTES {
-                        let mut tx = db.begin().await?;
-                        transcripts::trim_in!(tx, &entry.session_id, held);
-                        tx.commit().await?;
-                    }
+                    self.trim_transcript(&entry.session_id, held).await;
                     message = Some(Box::new(Message { seq: u64::try_from(seq).unwrap_or(0), ..entry }));
                 }
                 return Ok(Announced::Opened { ask: Box::new(opened(now, new, &times, digest)?), message });

@@ -81,6 +81,9 @@ pub enum Fault {
     /// Its disk failed.
     #[error("cannot be read or written: its disk fails; the system's log says more")]
     Disk,
+    /// Its connections are closed, which only the end of this process does, or the loss of a thread of it.
+    #[error("is closed in this process; start it again")]
+    Closed,
     /// Anything else.
     #[error("failed")]
     Other,

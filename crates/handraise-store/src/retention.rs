@@ -31,8 +31,13 @@ impl Default for Retention {
     }
 }
 
-/// Rows forgotten in one transaction, so that answers never wait long for the writer.
-const AT_ONCE: i64 = 200;
+/// Rows that a call forgets of each kind.
+const AT_ONCE: usize = 200;
+/// Rows forgotten in one transaction: answers never wait long for the writer.
+const TOGETHER: usize = 20;
+/// Entries of a transcript, and bytes of them, that are forgotten in one transaction.
+const ENTRIES_TOGETHER: i64 = 200;
+const ENTRY_BYTES_TOGETHER: i64 = 256 * 1024;
 
 const META: &str = "SELECT value FROM meta WHERE key = $1";
 const SET_META: &str =
@@ -51,10 +56,36 @@ const END_UNCLAIMED: &str =
     "UPDATE sessions SET state = 'ended', updated_at = $1 WHERE state <> 'ended' AND instance IS NULL";
 const OLD_ASKS: &str = "DELETE FROM asks WHERE id IN (SELECT id FROM asks WHERE state = 'settled' \
     AND settled_at < $1 ORDER BY settled_at LIMIT $2)";
-const OLD_TRANSCRIPTS: &str = "DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE updated_at < $1 \
-    AND waiting = 0 ORDER BY updated_at LIMIT $2)";
-const OLD_INSTANCES: &str = "DELETE FROM instances WHERE id IN (SELECT id FROM instances \
-    WHERE boot_lost IS NOT NULL AND lost_at < $1 AND open_asks = 0 LIMIT $2)";
+/// Transcripts nothing was added to for long. Looked for beside the writer: no index has their order.
+const OLD_SESSIONS: &str =
+    "SELECT id FROM sessions WHERE updated_at < $1 AND waiting = 0 ORDER BY updated_at LIMIT $2";
+/// The oldest entries of a session `$1`, `$3` of them and `$4` bytes at most.
+macro_rules! oldest_entries {
+    () => {
+        "(SELECT seq, bytes FROM (SELECT seq, bytes, SUM(bytes) OVER (ORDER BY seq) - bytes AS before FROM \
+          (SELECT seq, bytes FROM messages WHERE session_id = $1 ORDER BY seq LIMIT $3)) WHERE before < $4)"
+    };
+}
+/// A part of a transcript, and the session when nothing is left of it, if it is still as old.
+const FORGET_TRANSCRIPT: Sql = &[
+    concat!(
+        "UPDATE sessions SET bytes = bytes - (SELECT COALESCE(SUM(bytes), 0) FROM ",
+        oldest_entries!(),
+        ") WHERE id = $1 AND updated_at < $2 AND waiting = 0"
+    ),
+    concat!(
+        "DELETE FROM messages WHERE session_id = $1 AND changes() = 1 AND seq IN (SELECT seq FROM ",
+        oldest_entries!(),
+        ")"
+    ),
+    "DELETE FROM sessions WHERE id = $1 AND updated_at < $2 AND waiting = 0 \
+     AND NOT EXISTS (SELECT 1 FROM messages WHERE session_id = $1)",
+];
+/// Also looked for beside the writer, and there may be a hundred thousand that are not old enough.
+const OLD_INSTANCES: &str =
+    "SELECT id FROM instances WHERE boot_lost IS NOT NULL AND lost_at < $1 AND open_asks = 0 LIMIT $2";
+const FORGET_INSTANCE: Sql =
+    &["DELETE FROM instances WHERE id = $1 AND boot_lost IS NOT NULL AND lost_at < $2 AND open_asks = 0"];
 /// Tokens that have nothing in here any more.
 const EMPTY_HOLDINGS: &str = "DELETE FROM holdings WHERE instances = 0 AND sessions = 0 AND asks = 0";
 
@@ -80,26 +111,74 @@ impl Store {
         })
     }
 
-    /// Forgets what is older than `keep`, a bounded number of rows at a time. Returns whether there is more.
+    /// Forgets what is older than `keep`, a bounded number of rows, a few at a time: whoever writes meanwhile goes between.
+    /// Returns whether there may be more.
     ///
     /// # Errors
     /// When the database fails.
     pub async fn prune(&self, now: Now, keep: Retention) -> Result<bool, StoreError> {
         let cutoff = |age: SignedDuration| now.wall.saturating_sub(age).unwrap_or(now.wall).as_millisecond();
-        let steps: [(Sql, i64); 4] = [
-            (&[OLD_ASKS], cutoff(keep.asks)),
-            (&[OLD_TRANSCRIPTS], cutoff(keep.transcripts)),
-            (&[OLD_INSTANCES], cutoff(keep.instances)),
-            (&[audit::OLD], cutoff(keep.audit)),
-        ];
+        let asks = self.forget_rows(&[OLD_ASKS], cutoff(keep.asks)).await?;
+        let transcripts = self.forget_transcripts(cutoff(keep.transcripts)).await?;
+        let instances = self.forget_instances(cutoff(keep.instances)).await?;
+        let audit = self.forget_rows(&[audit::OLD], cutoff(keep.audit)).await?;
+        on!(self, db => db.write(Statement::new(&[EMPTY_HOLDINGS])).await)?;
+        Ok(asks || transcripts || instances || audit)
+    }
+
+    /// Runs a statement that forgets `$2` rows that are older than `$1`.
+    async fn forget_rows(&self, sql: Sql, before: i64) -> Result<bool, StoreError> {
         on!(self, db => {
-            let mut more = false;
-            for (statement, before) in steps {
-                let gone = db.write_aside(Statement::new(statement).bind(before).bind(AT_ONCE)).await?;
-                more |= i64::try_from(gone.changed(0)).unwrap_or(0) == AT_ONCE;
+            for _ in 0..AT_ONCE / TOGETHER {
+                let statement = Statement::new(sql).bind(before).bind(count(TOGETHER));
+                if usize::try_from(db.write_aside(statement).await?.changed(0)) != Ok(TOGETHER) {
+                    return Ok(false);
+                }
             }
-            db.write(Statement::new(&[EMPTY_HOLDINGS])).await?;
-            Ok(more)
+            Ok(true)
         })
     }
+
+    async fn forget_transcripts(&self, before: i64) -> Result<bool, StoreError> {
+        on!(self, db => {
+            let old: Vec<String> = sqlx::query_scalar(OLD_SESSIONS)
+                .bind(before)
+                .bind(count(AT_ONCE))
+                .fetch_all(&mut *db.reader().await?)
+                .await?;
+            for session in &old {
+                // As long as entries of it go.
+                loop {
+                    let statement = Statement::new(FORGET_TRANSCRIPT)
+                        .bind(session)
+                        .bind(before)
+                        .bind(ENTRIES_TOGETHER)
+                        .bind(ENTRY_BYTES_TOGETHER);
+                    let gone = db.write_aside(statement).await?;
+                    if gone.changed(1) == 0 || gone.changed(2) == 1 {
+                        break;
+                    }
+                }
+            }
+            Ok(old.len() == AT_ONCE)
+        })
+    }
+
+    async fn forget_instances(&self, before: i64) -> Result<bool, StoreError> {
+        on!(self, db => {
+            let old: Vec<String> = sqlx::query_scalar(OLD_INSTANCES)
+                .bind(before)
+                .bind(count(AT_ONCE))
+                .fetch_all(&mut *db.reader().await?)
+                .await?;
+            for instance in &old {
+                db.write_aside(Statement::new(FORGET_INSTANCE).bind(instance).bind(before)).await?;
+            }
+            Ok(old.len() == AT_ONCE)
+        })
+    }
+}
+
+fn count(rows: usize) -> i64 {
+    i64::try_from(rows).unwrap_or(i64::MAX)
 }

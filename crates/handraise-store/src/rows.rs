@@ -28,6 +28,9 @@ macro_rules! row {
         }
 
         impl $crate::statement::FromColumns for $name {
+            #[cfg(test)]
+            const COLUMNS: &[&'static str] = &[$(stringify!($column)),+];
+
             fn from_columns(
                 columns: &mut $crate::statement::Columns,
             ) -> Result<Self, $crate::error::Failure> {
@@ -175,4 +178,29 @@ fn holder_kind(word: &str) -> Result<HolderKind, Failure> {
         .into_iter()
         .find(|kind| kind_word(*kind) == word)
         .ok_or_else(|| Failure::row("asks", format!("'{word}' is no kind of holder")))
+}
+
+#[cfg(test)]
+mod tests {
+    use handraise_core::Moment;
+
+    use super::*;
+    use crate::{DATABASE_FILE, Now, Store, asks, holdings, lists, settle, statement::FromColumns as _};
+
+    /// The writer takes columns by their places (`Columns::take`): their names are looked at here.
+    #[tokio::test]
+    async fn what_the_writer_reads_has_its_columns_in_the_order_of_the_row() {
+        let dir = tempfile::tempdir().unwrap();
+        let now = Now { wall: Timestamp::UNIX_EPOCH, boot: Moment::from_millis(0) };
+        Store::open(dir.path(), "boot", now).await.unwrap();
+        let connection = rusqlite::Connection::open(dir.path().join(DATABASE_FILE)).unwrap();
+        for (sql, columns) in [
+            (lists::BY_ID, AskRow::COLUMNS),
+            (settle::SETTLE_BY[1], AskRow::COLUMNS),
+            (asks::FIND, asks::Known::COLUMNS),
+            (holdings::COUNTS, holdings::Counts::COLUMNS),
+        ] {
+            assert_eq!(connection.prepare(sql).unwrap().column_names(), columns, "{sql}");
+        }
+    }
 }

@@ -109,7 +109,7 @@ macro_rules! settle_first {
 /// For a transaction that has more to do.
 pub(crate) const SETTLE: &str = settle_first!();
 /// By the instance `$11`, or by the inbox itself.
-const SETTLE_BY: Sql = &[
+pub(crate) const SETTLE_BY: Sql = &[
     concat!(settle_first!(), " AND ($11 IS NULL OR asks.instance = $11)"),
     select_asks!("WHERE a.id = $10"),
 ];

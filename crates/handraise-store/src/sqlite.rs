@@ -184,6 +184,9 @@ fn name(path: &Path, failure: Failure) -> StoreError {
     let path = path.to_owned();
     match failure {
         Failure::Row { table, what } => StoreError::Inconsistent { path, table, what },
+        Failure::Driver(error @ sqlx::Error::PoolClosed) => {
+            StoreError::Database { path, fault: Fault::Closed, source: error.into() }
+        }
         Failure::Driver(error) => {
             let code = match &error {
                 sqlx::Error::Database(error) => error.code().and_then(|code| code.parse::<i32>().ok()),

@@ -146,6 +146,10 @@ impl Columns {
 
 /// What a row is read into.
 pub(crate) trait FromColumns: Sized {
+    /// The names of the columns in their order, where they have any.
+    #[cfg(test)]
+    const COLUMNS: &[&'static str] = &[];
+
     /// Takes the columns in their order.
     fn from_columns(columns: &mut Columns) -> Result<Self, Failure>;
 }

@@ -139,11 +139,7 @@ impl Store {
                 .bind(holdings::bytes(bounds.token_bytes))
                 .bind(body);
             if let Some((seq, held)) = db.write(appending).await?.row::<(i64, i64)>(0)? {
-                if held > TRANSCRIPT_BYTES {
-                    let mut tx = db.begin().await?;
-                    trim_in!(tx, &entry.session_id, held);
-                    tx.commit().await?;
-                }
+                self.trim_transcript(&entry.session_id, held).await;
                 let seq = u64::try_from(seq).unwrap_or(0);
                 return Ok(Appended::New(Box::new(Message { seq, ..entry.clone() })));
             }
@@ -159,6 +155,23 @@ impl Store {
                 _ => Appended::NotOwner,
             })
         })
+    }
+
+    /// Drops the oldest entries of a transcript that has become too large. What made it so is committed, whatever comes of
+    /// this: the next entry tries again.
+    pub(crate) async fn trim_transcript(&self, session: &str, held: i64) {
+        if held <= TRANSCRIPT_BYTES {
+            return;
+        }
+        let trimmed: Result<(), StoreError> = on!(self, db => {
+            let mut tx = db.begin().await?;
+            trim_in!(tx, session, held);
+            tx.commit().await?;
+            Ok(())
+        });
+        if let Err(error) = trimmed {
+            tracing::error!(%error, session.id = session, "a transcript is longer than it may be");
+        }
     }
 
     /// Entries of a transcript after number `after`, oldest first.

@@ -15,7 +15,13 @@ pub(crate) struct Trouble(Arc<Mutex<Option<Fault>>>);
 impl Trouble {
     pub(crate) fn note(&self, error: &StoreError) {
         if let StoreError::Database {
-            fault: fault @ (Fault::Full | Fault::Denied | Fault::Disk | Fault::Damaged | Fault::Locked),
+            fault:
+                fault @ (Fault::Full
+                | Fault::Denied
+                | Fault::Disk
+                | Fault::Damaged
+                | Fault::Locked
+                | Fault::Closed),
             ..
         } = error
         {
@@ -99,5 +105,18 @@ mod tests {
         store.probe().await.unwrap();
         assert_eq!(store.trouble(), None);
         assert_eq!(store.note(now, large).await.unwrap().map(|entry| entry.seq), Some(1));
+    }
+
+    #[tokio::test]
+    async fn a_database_that_is_closed_is_known_for_good() {
+        let dir = tempfile::tempdir().unwrap();
+        let now = Now { wall: Timestamp::UNIX_EPOCH, boot: Moment::from_millis(0) };
+        let (store, _) = Store::open(dir.path(), "boot", now).await.unwrap();
+        store.close().await;
+        let error = store.probe().await.unwrap_err();
+        assert!(error.to_string().contains("start it again"), "{error}");
+        assert_eq!(store.trouble(), Some(Fault::Closed));
+        store.probe().await.unwrap_err();
+        assert_eq!(store.trouble(), Some(Fault::Closed));
     }
 }

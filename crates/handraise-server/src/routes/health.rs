@@ -37,6 +37,7 @@ fn why_not(fault: Fault) -> &'static str {
         Fault::Denied => "the database may not be written\n",
         Fault::Damaged => "the database is damaged\n",
         Fault::Locked => "another program has the database locked\n",
+        Fault::Closed => "the database is closed; the inbox has to be started again\n",
         Fault::Disk | Fault::Other => "the database cannot be written\n",
     }
 }

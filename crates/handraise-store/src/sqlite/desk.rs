@@ -174,6 +174,8 @@ impl<C, L> Desk<C, L> {
         let mut lying = self.lying();
         if lying.ahead.is_empty() && lying.others.is_empty() {
             lying.connection = Some(connection);
+            // Whoever comes next begins anew.
+            lying.were_ahead = false;
             None
         } else {
             Some(connection)

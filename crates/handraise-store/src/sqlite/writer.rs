@@ -53,7 +53,11 @@ impl Writer {
     /// When there is no thread to be had.
     pub(super) fn new(connection: Connection, busy: Duration) -> io::Result<Self> {
         let (thread, left) = mpsc::channel::<Lent>();
-        let serve = move || left.into_iter().for_each(|lent| lent.write_what_waits(usize::MAX, busy));
+        let serve = move || {
+            for lent in left {
+                lent.write_what_waits(usize::MAX, busy);
+            }
+        };
         thread::Builder::new().name("store-writer".into()).spawn(serve)?;
         Ok(Self(Arc::new(Shared { desk: Desk::new(connection), places: Places::new(), thread, busy })))
     }
@@ -66,7 +70,12 @@ impl Writer {
         let rounds = if statement.is_ahead { 1 } else { 2 };
         let connection = self.0.desk.want(Wanted { statement, done, place }).map_err(|_| closed())?;
         if let Some(connection) = connection {
-            self.lend(connection).write_what_waits(rounds, Duration::ZERO);
+            let told = self.lend(connection).write_what_waits(rounds, Duration::ZERO);
+            // Those who were told are woken to this very thread, and whoever writes one thing after the other would keep
+            // it for long. Who is waited for goes on at once: they have little left to do.
+            if told > 1 && rounds > 1 {
+                task::yield_now().await;
+            }
         }
         outcome.await.map_err(|_| closed())?
     }
@@ -178,29 +187,35 @@ impl Lent {
         }
     }
 
-    /// Writes what waits, in so many rounds at most, and leaves what comes after to the thread.
-    fn write_what_waits(mut self, rounds: usize, patience: Duration) {
+    /// Writes what waits, in so many rounds at most, and leaves what comes after to the thread. Returns how many were told
+    /// what came of it.
+    fn write_what_waits(mut self, rounds: usize, patience: Duration) -> usize {
+        let mut told = 0;
         for _ in 0..rounds {
-            let Some(connection) = self.connection.take() else { return };
+            let Some(connection) = self.connection.take() else { break };
             match self.shared.desk.next(connection) {
-                Next::Nothing => return,
+                Next::Nothing => break,
                 Next::Lend(connection, lend) => {
                     let lent = Self { connection: Some(connection), shared: Arc::clone(&self.shared) };
                     match lend.send(lent) {
-                        Ok(()) => return,
+                        Ok(()) => break,
                         // Whoever asked for it has given up.
                         Err(mut lent) => self.connection = lent.connection.take(),
                     }
                 }
                 Next::Group(connection, group) => {
                     // In our hands meanwhile, so that it comes back whatever happens.
+                    let all = group.len();
                     let left = write_group(self.connection.insert(connection), group, patience);
+                    told += all - left.len();
                     if !left.is_empty() {
-                        return self.shared.desk.put_off(left);
+                        self.shared.desk.put_off(left);
+                        break;
                     }
                 }
             }
         }
+        told
     }
 
     /// Writes what one caller wants.

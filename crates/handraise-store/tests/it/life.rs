@@ -8,8 +8,8 @@ use handraise_api::{
     words::{AskState, Outcome, Provenance, Source},
 };
 use handraise_store::{
-    Announced, Appended, Bounds, Claim, Ending, Filter, Hello, NewSubmission, NewToken, NoticeKind, Refusal,
-    Retention, Settled, Verdict,
+    Announced, Appended, Bounds, Claim, DATABASE_FILE, Ending, Filter, Hello, NewSubmission, NewToken,
+    NoticeKind, Refusal, Retention, Settled, Verdict,
 };
 use jiff::{SignedDuration, Timestamp};
 
@@ -415,6 +415,68 @@ async fn age_prunes_settled_asks_and_idle_transcripts_and_nothing_else() {
     assert_eq!(store.session("idle").await.unwrap(), None);
     assert!(store.messages("idle", 0, 10).await.unwrap().is_empty());
     assert!(store.instance("i").await.unwrap().is_some());
+}
+
+#[tokio::test]
+async fn what_was_committed_is_acknowledged_though_its_transcript_cannot_be_shortened() {
+    let Rig { store, dir, .. } = rig().await;
+    instance(&store, "i").await;
+    let running = updated("s", SessionState::Running);
+    store.update_session(at(0), "i", "laptop", &running, &Bounds::NONE).await.unwrap();
+    let text = "x".repeat(1024 * 1024);
+    let append =
+        async |seq| store.append_message(at(0), "i", &entry("s", seq, &text), &Bounds::NONE).await.unwrap();
+    let held = async || store.messages("s", 0, 100).await.unwrap().len();
+    for seq in 0..15 {
+        append(seq).await;
+    }
+    let other = rusqlite::Connection::open(dir.path().join(DATABASE_FILE)).unwrap();
+    let refuse = "CREATE TRIGGER nothing_goes BEFORE DELETE ON messages BEGIN SELECT RAISE(ABORT, 'no'); END";
+    other.execute_batch(refuse).unwrap();
+    assert!(matches!(append(15).await, Appended::New(_)));
+    let mut asked = ask("a", None);
+    asked.content.session_id = Some("s".into());
+    assert!(matches!(announce(&store, at(0), "i", &asked).await, Announced::Opened { message: Some(_), .. }));
+    assert_eq!(held().await, 17);
+    // The next entry tries again.
+    other.execute_batch("DROP TRIGGER nothing_goes").unwrap();
+    append(16).await;
+    assert!(held().await < 17);
+}
+
+#[tokio::test]
+async fn what_is_forgotten_goes_in_small_steps_and_whoever_writes_meanwhile_goes_between() {
+    let Rig { store, dir: _dir, .. } = rig().await;
+    instance(&store, "i").await;
+    for session in ["long", "short"] {
+        let ended = updated(session, SessionState::Ended);
+        store.update_session(at(0), "i", "laptop", &ended, &Bounds::NONE).await.unwrap();
+    }
+    for seq in 0..4_000 {
+        let Appended::New(_) =
+            store.append_message(at(0), "i", &entry("long", seq, "bye"), &Bounds::NONE).await.unwrap()
+        else {
+            panic!("it is new")
+        };
+    }
+    let keep = Retention { transcripts: SignedDuration::from_secs(1_000), ..Retention::default() };
+    let held = async || store.messages("long", 0, 5_000).await.unwrap().len();
+    let between = async {
+        // As soon as the first entries are gone.
+        while held().await == 4_000 {
+            tokio::task::yield_now().await;
+        }
+        let now = updated("young", SessionState::Idle);
+        store.update_session(at(2_000), "i", "laptop", &now, &Bounds::NONE).await.unwrap();
+        held().await
+    };
+    let (more, left) = tokio::join!(store.prune(at(2_000), keep), between);
+    assert!(!more.unwrap());
+    assert!(left > 0 && left < 4_000, "the writer was free in the middle: {left}");
+    for session in ["long", "short"] {
+        assert_eq!(store.session(session).await.unwrap(), None);
+    }
+    assert!(held().await == 0 && store.session("young").await.unwrap().is_some());
 }
 
 #[tokio::test]

@@ -48,6 +48,17 @@ async fn who_is_waited_for_goes_ahead_and_then_it_is_the_others_turn() {
 }
 
 #[tokio::test]
+async fn a_turn_is_forgotten_when_nobody_waited_for_it() {
+    let (desk, places) = (Numbered::new(CONNECTION), Places::new());
+    assert_eq!(desk.want(wanted(&places, "first", true).await).unwrap(), Some(CONNECTION));
+    assert_eq!(next(&desk), named(&["first"]));
+    assert_eq!(desk.lay_back(CONNECTION), None);
+    assert_eq!(desk.want(wanted(&places, "a", false).await).unwrap(), Some(CONNECTION));
+    assert_eq!(desk.want(wanted(&places, "second", true).await).unwrap(), None);
+    assert_eq!(next(&desk), named(&["second"]), "who is waited for goes ahead");
+}
+
+#[tokio::test]
 async fn whoever_asks_for_the_connection_gets_it_in_turn() {
     let (desk, places) = (Numbered::new(CONNECTION), Places::new());
     assert_eq!(desk.ask_for(oneshot::channel().0).unwrap(), Some(CONNECTION));

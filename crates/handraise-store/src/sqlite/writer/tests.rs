@@ -203,6 +203,43 @@ async fn what_nobody_has_to_wait_for_is_written_by_whoever_wants_it() {
     assert!(matches!(written, Poll::Ready(Ok(_))), "{written:?}");
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn who_wrote_for_others_lets_them_go_on_before_it_writes_again() {
+    // Long enough that somebody else comes meanwhile.
+    const LONG: Sql =
+        &["WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000000) \
+        INSERT INTO notes (id, by_whom) SELECT $1 || MAX(i), $2 FROM n"];
+    let rig = rig().await;
+    let (begun, went_on) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let first = {
+        let (writer, begun, went_on) = (rig.writer.clone(), Arc::clone(&begun), Arc::clone(&went_on));
+        tokio::spawn(async move {
+            begun.store(1, Ordering::Release);
+            writer.write(note(LONG, "long ")).await.unwrap();
+            went_on.load(Ordering::Acquire)
+        })
+    };
+    // This is another thread than the one that the tasks share.
+    while begun.load(Ordering::Acquire) == 0 {
+        std::hint::spin_loop();
+    }
+    let write = || {
+        let writer = rig.writer.clone();
+        Box::pin(async move { writer.write(note(&["SELECT $1, $2"], "a")).await })
+    };
+    let mut waiting = write();
+    while waiting.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready() {
+        // It was here before the first, which is still to come.
+        waiting = write();
+    }
+    let other = tokio::spawn(async move {
+        waiting.await.unwrap();
+        went_on.store(1, Ordering::Release);
+    });
+    assert_eq!(first.await.unwrap(), 1, "whoever was written for meanwhile has gone on");
+    other.await.unwrap();
+}
+
 #[tokio::test]
 async fn who_is_waited_for_goes_ahead_of_what_came_before() {
     // What it is written after: how many notes there are.
