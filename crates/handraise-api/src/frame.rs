@@ -220,6 +220,25 @@ pub struct SnapshotPart {
     pub settlements: Vec<AskSettled>,
 }
 
+/// Payload of a successful response to a part of `asks.snapshot`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SnapshotTaken {
+    /// Always `true`: the part as a whole is taken.
+    pub success: bool,
+    /// Asks of the part that are not taken, and never will be.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refused: Vec<RefusedAsk>,
+}
+
+/// An ask that the inbox does not take.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RefusedAsk {
+    /// Which.
+    pub pending_id: String,
+    /// Why, as if it had been announced by itself.
+    pub error: ErrorBody,
+}
+
 /// Payload of `agent.elicitations.respond`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Respond {

@@ -1,52 +1,28 @@
 //! One connection, from its welcome to its end: what is sent, what is taken, and when it counts as dead.
 
-use std::{
-    collections::{BTreeMap, VecDeque},
-    future::Future,
-    pin::Pin,
-    time::Duration,
-};
+use std::{collections::BTreeMap, time::Duration};
 
-use futures_util::{
-    SinkExt, StreamExt,
-    stream::{FuturesUnordered, SplitSink},
-};
-use handraise_api::{
-    error::{ErrorBody, ErrorCode},
-    frame::{
-        FrameKind, Respond, RespondBatch, RespondPermission, SessionCancel, SessionPrompt, VerdictQuery,
-        action,
-    },
-};
-use handraise_core::{
-    Answer, AskId, Submission, SubmissionId,
-    holder::{Receipt, Route, Verdict},
-};
-use tokio::{
-    sync::{mpsc, oneshot},
-    time::Instant,
-};
+use futures_util::{SinkExt, StreamExt, stream::SplitSink};
+use handraise_api::{error::ErrorCode, frame::FrameKind};
+use handraise_core::{AskId, holder::Receipt};
+use tokio::{sync::mpsc, time::Instant};
 use tokio_tungstenite::tungstenite::{self, Bytes, Message};
 
 use crate::{
-    Command, Reply, Timing,
+    Timing,
     dial::Socket,
-    settled::{Answered, InboxRefusal},
+    requests::Requests,
+    settled::InboxRefusal,
     state::{Sent, Shared, State},
-    wire::{self, Incoming, shorten},
+    wire::Incoming,
 };
 
 /// Requests of ours that wait for their response.
 const WINDOW: usize = 256;
 /// Responses of ours that wait to be written; then nothing more is read.
 const MAX_REPLIES: usize = 64;
-/// Commands of the inbox that wait to be taken up.
-const MAX_COMMANDS: usize = 64;
 /// Frames between the pump and the socket.
 const WRITE_QUEUE: usize = 4;
-/// Submissions in one batch.
-const MAX_BATCH: usize = 1_000;
-
 /// Why a connection ended.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Lost {
@@ -95,7 +71,7 @@ pub(crate) async fn run(shared: &Shared, socket: Socket, timing: Timing) -> Fini
         }
         let (has_outgoing, look_at) = (pump.has_outgoing(), pump.look_at());
         tokio::select! {
-            message = stream.next(), if pump.replies.len() < MAX_REPLIES => {
+            message = stream.next(), if pump.requests.replies.len() < MAX_REPLIES => {
                 let taken = match message {
                     Some(Ok(message)) => pump.take(&message),
                     Some(Err(error)) => Err(error.into()),
@@ -115,7 +91,7 @@ pub(crate) async fn run(shared: &Shared, socket: Socket, timing: Timing) -> Fini
             () = shared.outgoing.notified() => if shared.look(|state| state.engine.is_lagging()) {
                 break Some(Lost::Lagging);
             },
-            Some(answered) = pump.commands.next(), if !pump.commands.is_empty() => pump.command_answered(answered),
+            () = pump.requests.command_answered(), if pump.requests.has_commands() => {}
             () = tokio::time::sleep_until(look_at) => if let Err(lost) = pump.look() {
                 break Some(lost);
             },
@@ -160,15 +136,12 @@ async fn write_all(
     sink.close().await.map_err(Lost::from)
 }
 
-type CommandAnswer = (String, String, Result<(), ErrorBody>);
-
 struct Pump<'a> {
     shared: &'a Shared,
     timing: Timing,
     next_id: u64,
     in_flight: BTreeMap<u64, (Sent, Instant)>,
-    replies: VecDeque<Message>,
-    commands: FuturesUnordered<Pin<Box<dyn Future<Output = CommandAnswer> + Send>>>,
+    requests: Requests<'a>,
     heard: Instant,
     pinged: Instant,
     worked: bool,
@@ -182,8 +155,7 @@ impl<'a> Pump<'a> {
             timing,
             next_id: 1,
             in_flight: BTreeMap::new(),
-            replies: VecDeque::new(),
-            commands: FuturesUnordered::new(),
+            requests: Requests::new(shared),
             heard: now,
             pinged: now,
             worked: false,
@@ -191,17 +163,18 @@ impl<'a> Pump<'a> {
     }
 
     fn is_done(&self) -> bool {
-        self.replies.is_empty()
+        self.requests.replies.is_empty()
             && self.shared.look(|state| state.is_closing && (state.is_told() || !state.has_outgoing()))
     }
 
     fn has_outgoing(&self) -> bool {
-        !self.replies.is_empty() || (self.in_flight.len() < WINDOW && self.shared.look(State::has_outgoing))
+        !self.requests.replies.is_empty()
+            || (self.in_flight.len() < WINDOW && self.shared.look(State::has_outgoing))
     }
 
     /// The next message to write: responses first.
     fn next(&mut self) -> Option<Message> {
-        if let Some(reply) = self.replies.pop_front() {
+        if let Some(reply) = self.requests.replies.pop_front() {
             return Some(reply);
         }
         let id = self.next_id;
@@ -236,7 +209,7 @@ impl<'a> Pump<'a> {
         }
         if now >= self.pinged.max(self.heard) + self.timing.ping_every {
             self.pinged = now;
-            self.replies.push_back(Message::Ping(Bytes::new()));
+            self.requests.replies.push_back(Message::Ping(Bytes::new()));
         }
         Ok(())
     }
@@ -249,7 +222,7 @@ impl<'a> Pump<'a> {
                 match frame.kind {
                     FrameKind::Response => self.take_response(&frame),
                     FrameKind::Request => {
-                        self.take_request(&frame);
+                        self.requests.take(&frame);
                         Ok(())
                     }
                     // There are none that mean anything to a holder; unknown ones are ignored.
@@ -266,8 +239,7 @@ impl<'a> Pump<'a> {
         let id = frame.id.as_ref().and_then(|id| id.parse::<u64>().ok());
         let Some((sent, _)) = id.and_then(|id| self.in_flight.remove(&id)) else { return Ok(()) };
         if let Some(failure) = frame.failure() {
-            let message =
-                wire::plain(failure.message.as_deref().unwrap_or("no reason given"), InboxRefusal::LONGEST);
+            let message = failure.words();
             tracing::warn!(code = ?failure.code, request = ?sent, "the inbox did not take a request: {message}");
             match (&sent, failure.code.filter(|code| is_final(*code))) {
                 (Sent::Notice(Receipt::Opened(ask)), Some(code)) => {
@@ -279,168 +251,27 @@ impl<'a> Pump<'a> {
                 (Sent::Notice(_) | Sent::Entry(_), _) => return Err(Lost::Refused(message)),
             }
         }
+        if matches!(sent, Sent::Notice(Receipt::Snapshot { .. })) {
+            self.hear_of_refused(frame);
+        }
         self.worked |= matches!(sent, Sent::Notice(Receipt::Snapshot { last: true }));
         self.shared.change(|state, _| state.acknowledged(&sent));
         self.shared.settled.notify_waiters();
         Ok(())
     }
 
-    fn take_request(&mut self, frame: &Incoming<'_>) {
-        // A request without an id cannot be answered; it is carried out all the same.
-        let id = frame.id.as_deref().unwrap_or("");
-        if let Some(reply) = self.answer(id, frame) {
-            self.replies.push_back(Message::text(reply));
+    /// Asks of a part of the snapshot that the inbox does not take: their askers hear of it as of any other.
+    fn hear_of_refused(&self, frame: &Incoming<'_>) {
+        for (ask, failure) in frame.refused() {
+            let (Ok(ask), Some(code)) = (AskId::new(ask), failure.code.filter(|code| is_final(*code))) else {
+                continue;
+            };
+            let refusal = InboxRefusal { code, message: failure.words() };
+            tracing::warn!(ask.id = %ask, ?code, "the inbox did not take an ask of the snapshot: {}", refusal.message);
+            self.shared.change(|state, now| state.ask_refused(&ask, refusal, now));
         }
-    }
-
-    /// Carries a request out. `None`: its response comes later.
-    fn answer(&mut self, id: &str, frame: &Incoming<'_>) -> Option<String> {
-        let name = frame.action.as_ref();
-        let result = match name {
-            action::RESPOND => frame.payload().map(|respond| Some(self.respond(id, name, respond))),
-            action::RESPOND_PERMISSION => {
-                frame.payload().map(|respond| Some(self.respond_permission(id, name, respond)))
-            }
-            action::RESPOND_BATCH => frame.payload().map(|batch| Some(self.respond_batch(id, name, batch))),
-            action::VERDICT => frame.payload().map(|query| Some(self.verdict(id, name, &query))),
-            action::SESSION_PROMPT => frame.payload().map(|SessionPrompt { session_id, text }| {
-                self.command(id, name, |reply| Command::Prompt { session_id, text, reply })
-            }),
-            action::SESSION_CANCEL => frame.payload().map(|SessionCancel { session_id }| {
-                self.command(id, name, |reply| Command::Cancel { session_id, reply })
-            }),
-            unknown => {
-                let message = format!("this holder knows no action `{}`", shorten(unknown));
-                let error = ErrorBody::new(ErrorCode::UnknownAction, message);
-                return Some(wire::failure(id, &shorten(unknown), error));
-            }
-        };
-        // The error may quote the payload, which may hold an answer: only its place is told.
-        result.unwrap_or_else(|error| {
-            let message = format!("the payload of `{name}` cannot be read at column {}", error.column());
-            Some(bad_request(id, name, message))
-        })
-    }
-
-    fn respond(&self, id: &str, name: &str, respond: Respond) -> String {
-        match submission(respond) {
-            Ok(submitted) => self.submit(id, name, submitted, Route::Elicitation),
-            Err(message) => bad_request(id, name, message),
-        }
-    }
-
-    fn respond_permission(&self, id: &str, name: &str, respond: RespondPermission) -> String {
-        let RespondPermission { pending_id, submission_id, option_id, by, provenance } = respond;
-        let rejected = option_id.is_none();
-        let answers = option_id.map(|option| handraise_api::ask::Answer {
-            question_id: PERMISSION_QUESTION.into(),
-            selected_options: vec![option],
-            custom_text: String::new(),
-        });
-        let answers = answers.into_iter().collect();
-        let reject_reason = String::new();
-        match submission(Respond {
-            pending_id,
-            submission_id,
-            answers,
-            rejected,
-            reject_reason,
-            by,
-            provenance,
-        }) {
-            Ok(submitted) => self.submit(id, name, submitted, Route::Permission),
-            Err(message) => bad_request(id, name, message),
-        }
-    }
-
-    fn submit(&self, id: &str, name: &str, submitted: Submitted, route: Route) -> String {
-        let Submitted { ask, submission, answered } = submitted;
-        self.shared.change(|state, now| {
-            let (engine, courier) = state.adjudicator();
-            let verdict = engine.submit(now, &ask, &submission, route, courier);
-            tracing::debug!(ask.id = %ask, submission.id = %submission.id, verdict = word(&verdict), "submission");
-            if verdict == Verdict::Delivered {
-                state.answerers.insert(ask.clone(), answered);
-            }
-            wire::verdict(id, name, &ask, verdict, now)
-        })
-    }
-
-    fn respond_batch(&self, id: &str, name: &str, batch: RespondBatch) -> String {
-        if batch.submissions.len() > MAX_BATCH {
-            return bad_request(id, name, format!("a batch has at most {MAX_BATCH} submissions"));
-        }
-        let submissions: Result<Vec<_>, _> = batch.submissions.into_iter().map(submission).collect();
-        let (submissions, answerers): (Vec<_>, Vec<_>) = match submissions {
-            Ok(submitted) => submitted.into_iter().map(|it| ((it.ask, it.submission), it.answered)).unzip(),
-            Err(message) => return bad_request(id, name, message),
-        };
-        self.shared.change(|state, now| {
-            let (engine, courier) = state.adjudicator();
-            match engine.submit_batch(now, &submissions, courier) {
-                Ok(()) => {
-                    for ((ask, _), answered) in submissions.iter().zip(answerers) {
-                        state.answerers.insert(ask.clone(), answered);
-                    }
-                    wire::success(id, name)
-                }
-                Err((index, verdict)) => match submissions.get(index) {
-                    Some((ask, _)) => wire::verdict(id, name, ask, verdict, now),
-                    None => bad_request(id, name, "the batch could not be taken".into()),
-                },
-            }
-        })
-    }
-
-    fn verdict(&self, id: &str, name: &str, query: &VerdictQuery) -> String {
-        let ids = (AskId::new(&*query.pending_id), SubmissionId::new(&*query.submission_id));
-        let (Ok(ask), Ok(submission)) = ids else {
-            return bad_request(id, name, "pending_id or submission_id is no id".into());
-        };
-        self.shared.change(|state, now| {
-            let (engine, courier) = state.adjudicator();
-            let verdict = engine.verdict(now, &ask, &submission, courier);
-            tracing::debug!(ask.id = %ask, submission.id = %submission, verdict = word(&verdict), "verdict asked");
-            wire::verdict(id, name, &ask, verdict, now)
-        })
-    }
-
-    /// Hands a command to whoever runs the sessions; its response comes when they reply.
-    fn command(&self, id: &str, name: &str, command: impl FnOnce(Reply) -> Command) -> Option<String> {
-        let (sender, answer) = oneshot::channel();
-        let nobody = || ErrorBody::new(ErrorCode::NotFound, "this holder runs no sessions");
-        let busy =
-            || ErrorBody::new(ErrorCode::LimitExceeded, "too many commands wait in this holder; try again");
-        let sent = self.shared.look(|state| match &state.commands {
-            _ if self.commands.len() >= MAX_COMMANDS => Err(busy()),
-            None => Err(nobody()),
-            Some(commands) => commands.try_send(command(Reply(sender))).map_err(|error| match error {
-                mpsc::error::TrySendError::Full(_) => busy(),
-                mpsc::error::TrySendError::Closed(_) => nobody(),
-            }),
-        });
-        if let Err(error) = sent {
-            return Some(wire::failure(id, name, error));
-        }
-        let (id, name) = (id.to_owned(), name.to_owned());
-        self.commands.push(Box::pin(async move {
-            let dropped =
-                || Err(ErrorBody::new(ErrorCode::Internal, "the holder did not take the command up"));
-            (id, name, answer.await.unwrap_or_else(|_| dropped()))
-        }));
-        None
-    }
-
-    fn command_answered(&mut self, (id, name, result): CommandAnswer) {
-        self.replies.push_back(Message::text(match result {
-            Ok(()) => wire::success(&id, &name),
-            Err(error) => wire::failure(&id, &name, error),
-        }));
     }
 }
-
-/// The one question of a permission ask (acp.md, "Agent life").
-const PERMISSION_QUESTION: &str = "permission";
 
 /// Whether the inbox will say the same the next time.
 fn is_final(code: ErrorCode) -> bool {
@@ -461,37 +292,5 @@ fn is_final(code: ErrorCode) -> bool {
         | ErrorCode::Misdirected
         | ErrorCode::RateLimited
         | ErrorCode::Internal => false,
-    }
-}
-
-/// A submission, and who sent it by the inbox's word: only the inbox writes `by` and `human` (S15).
-struct Submitted {
-    ask: AskId,
-    submission: Submission,
-    answered: Answered,
-}
-
-fn submission(respond: Respond) -> Result<Submitted, String> {
-    let Respond { pending_id, submission_id, answers, rejected, reject_reason, by, provenance } = respond;
-    let ask = AskId::new(pending_id).map_err(|error| format!("pending_id: {error}"))?;
-    let id = SubmissionId::new(submission_id).map_err(|error| format!("submission_id: {error}"))?;
-    let answers = answers.into_iter().map(Answer::from).collect();
-    let answered =
-        Answered { by: shorten(&by), provenance: provenance.into(), reject_reason: reject_reason.clone() };
-    Ok(Submitted { ask, submission: Submission { id, answers, rejected, reject_reason }, answered })
-}
-
-fn bad_request(id: &str, name: &str, message: String) -> String {
-    wire::failure(id, name, ErrorBody::new(ErrorCode::BadRequest, message))
-}
-
-/// A verdict for the log, which never holds an answer.
-fn word(verdict: &Verdict) -> &'static str {
-    match verdict {
-        Verdict::Delivered => "delivered",
-        Verdict::Invalid(_) => "invalid",
-        Verdict::Ended(_) => "ended",
-        Verdict::Unseen => "unseen",
-        Verdict::Unsuitable(_) => "unsuitable",
     }
 }

@@ -14,6 +14,8 @@ use handraise_core::{
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use crate::settled::InboxRefusal;
+
 /// Room for asks and settlements in one frame, beside what is written around them.
 pub(crate) const PART_BYTES: usize = MAX_FRAME_BYTES - 4096;
 
@@ -43,6 +45,26 @@ impl<'a> Incoming<'a> {
         serde_json::from_str(self.payload.map_or("null", RawValue::get))
     }
 
+    /// The asks that a part of the snapshot was taken without, and why. What cannot be read is left out: nothing is known
+    /// of it.
+    pub(crate) fn refused(&self) -> Vec<(Cow<'a, str>, Failure)> {
+        #[derive(Deserialize)]
+        struct Taken<'a> {
+            #[serde(default, borrow)]
+            refused: Vec<&'a RawValue>,
+        }
+        #[derive(Deserialize)]
+        struct Refused<'a> {
+            #[serde(borrow)]
+            pending_id: Cow<'a, str>,
+            error: ErrorBody,
+        }
+        let refused = self.payload::<Taken<'a>>().map(|taken| taken.refused).unwrap_or_default();
+        let refused =
+            refused.into_iter().filter_map(|one| serde_json::from_str::<Refused<'a>>(one.get()).ok());
+        refused.map(|Refused { pending_id, error }| (pending_id, Failure::of(Some(error)))).collect()
+    }
+
     /// What went wrong, for a failed response. A code that is not known here is still a failure.
     pub(crate) fn failure(&self) -> Option<Failure> {
         let error = self.error?.get();
@@ -50,7 +72,7 @@ impl<'a> Incoming<'a> {
             return None;
         }
         let body: Option<ErrorBody> = serde_json::from_str(error).ok();
-        Some(Failure { code: body.as_ref().map(|body| body.code), message: body.map(|body| body.message) })
+        Some(Failure::of(body))
     }
 }
 
@@ -60,6 +82,17 @@ pub(crate) struct Failure {
     /// `None`: a code that this version does not know.
     pub(crate) code: Option<ErrorCode>,
     pub(crate) message: Option<String>,
+}
+
+impl Failure {
+    fn of(body: Option<ErrorBody>) -> Self {
+        Self { code: body.as_ref().map(|body| body.code), message: body.map(|body| body.message) }
+    }
+
+    /// The inbox's own words, short and plain enough to be shown.
+    pub(crate) fn words(&self) -> String {
+        plain(self.message.as_deref().unwrap_or("no reason given"), InboxRefusal::LONGEST)
+    }
 }
 
 /// A request of ours.

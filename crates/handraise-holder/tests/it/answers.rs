@@ -5,15 +5,17 @@ use std::time::Duration;
 use handraise_api::{
     error::ErrorCode,
     frame::{
-        AskOpened, AskSettled, AsksDeclined, Respond, RespondBatch, RespondPermission, VerdictQuery, action,
+        AskOpened, AskSettled, AsksDeclined, Respond, RespondBatch, RespondPermission, SnapshotPart,
+        VerdictQuery, action,
     },
     words::{Outcome, Provenance, WireAction},
 };
 use handraise_core::{
-    Choice, Source,
+    AskId, Choice, Source,
     form::{AnswerRules, Form},
 };
 use handraise_holder::{Delivery, EndCause, NewAsk};
+use serde_json::json;
 
 use crate::inbox::{Asker, Inbox, Listen, accepts, colour, pick, soon, wide_limits};
 
@@ -379,6 +381,40 @@ async fn an_ask_that_the_inbox_turns_away_is_declined_and_its_asker_hears_the_in
         assert_eq!((refused.code, refused.message.as_str()), (read, "the script says so"));
     }
     assert_eq!(asker.got(), [Delivery::Decline, Delivery::Decline, Delivery::Decline, Delivery::Decline]);
+    soon(holder.shutdown()).await;
+}
+
+#[tokio::test]
+async fn an_ask_of_a_snapshot_that_the_inbox_turns_away_is_declined_like_any_other() {
+    let mut inbox = Inbox::start(Listen::Socket).await;
+    let (holder, stream) = inbox.holder().await;
+    let (kept, refused, ended, odd) =
+        (Asker::default(), Asker::default(), Asker::default(), Asker::default());
+    drop(stream);
+    // Opened while nobody is there: the next inbox hears of them by snapshot.
+    let ids = [&kept, &refused, &ended, &odd].map(|asker| holder.open(colour(), asker.takes()).unwrap());
+    let mut stream = inbox.next().await;
+    stream.welcome(2).await;
+    let (frame, part): (_, SnapshotPart) = stream.expect_unacknowledged(action::SNAPSHOT).await;
+    assert!(part.last && part.asks.len() == 4);
+    let why = |id: &AskId, code: &str| json!({"pending_id": id.as_str(), "error": {"code": code, "message": "the script says so"}});
+    let payload = json!({"success": true, "refused": [
+        why(&ids[1], "LIMIT_EXCEEDED"), why(&ids[2], "NOT_FOUND"), why(&ids[3], "OF_A_LATER_VERSION"), {"pending_id": 7}
+    ]});
+    stream.respond(&frame, json!({"payload": payload})).await;
+    for id in &ids[1..3] {
+        let ended: AskSettled = stream.expect(action::ASK_SETTLED).await;
+        assert_eq!(
+            (&ended.pending_id, ended.settlement.reason.as_deref()),
+            (&id.to_string(), Some("inbox_refused"))
+        );
+        assert_eq!(holder.settled(id).unwrap().refused.unwrap().message, "the script says so");
+    }
+    assert_eq!((refused.got(), ended.got()), (vec![Delivery::Decline], vec![Delivery::Decline]));
+    // The others are open: the part was taken, and of a code that is not known nothing is.
+    assert_eq!((holder.settled(&ids[0]), holder.settled(&ids[3])), (None, None));
+    assert!(stream.ask(action::RESPOND, &pick(ids[0].as_str(), "s1", "Red")).await.is_success());
+    assert_eq!((kept.got().len(), odd.got().len()), (1, 0));
     soon(holder.shutdown()).await;
 }
 

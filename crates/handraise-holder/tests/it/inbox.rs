@@ -270,7 +270,7 @@ impl Connection {
         self.respond(frame, json!({"error": {"code": code, "message": "the script says so"}})).await;
     }
 
-    async fn respond(&mut self, frame: &Frame, mut rest: Value) {
+    pub(crate) async fn respond(&mut self, frame: &Frame, mut rest: Value) {
         rest["id"] = json!(frame.id);
         rest["type"] = json!("response");
         rest["action"] = json!(frame.action);

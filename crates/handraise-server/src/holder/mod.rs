@@ -1,6 +1,9 @@
 //! One connection of a holder, from its hello to its loss (acp.md, "Holder stream"; S9).
 
+mod announcing;
 mod rate;
+mod refused;
+mod snapshot;
 mod talk;
 
 use std::{sync::Arc, time::Duration};

@@ -196,6 +196,35 @@ async fn s9_s37_what_a_holder_may_not_say_is_counted() {
 }
 
 #[tokio::test]
+async fn a_snapshot_is_taken_without_what_would_be_refused_alone_and_its_holder_hears_which_and_why() {
+    let rig = rig_with(|settings| settings.caps.token_open_asks = 2).await;
+    let mut holder = rig.dial(&rig.file.holder_token).await;
+    holder.hello(None).await;
+    let mut odd = ask("odd");
+    odd.content.session_id = Some("no id".into());
+    let part =
+        json!({"seq": 0, "last": true, "asks": [ask("a"), odd, ask("b"), ask("c")], "settlements": []});
+    let taken = holder.request(action::SNAPSHOT, &part).await;
+    assert!(taken.error.is_none());
+    let taken: Value = serde_json::from_str(taken.payload.unwrap().get()).unwrap();
+    let refused = |at: usize| {
+        let one = &taken["refused"][at];
+        let word = |value: &Value| value.as_str().unwrap().to_owned();
+        (word(&one["pending_id"]), word(&one["error"]["code"]), word(&one["error"]["message"]))
+    };
+    assert_eq!(taken["success"], true);
+    assert_eq!(taken["refused"].as_array().unwrap().len(), 2);
+    assert_eq!(refused(0), ("odd".into(), "BAD_REQUEST".into(), "an ask's session_id is no id".into()));
+    let (id, code, message) = refused(1);
+    assert_eq!((id.as_str(), code.as_str()), ("c", "LIMIT_EXCEEDED"));
+    assert!(message.contains("limits.token_open_asks"), "{message}");
+    let open = rig.get("/asks").await.json();
+    let open: Vec<&str> =
+        open["asks"].as_array().unwrap().iter().map(|ask| ask["id"].as_str().unwrap()).collect();
+    assert_eq!(open, ["a", "b"]);
+}
+
+#[tokio::test]
 async fn only_the_last_part_of_a_snapshot_withdraws() {
     let rig = rig().await;
     let mut holder = rig.holder().await;
