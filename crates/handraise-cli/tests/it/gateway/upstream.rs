@@ -163,6 +163,7 @@ fn calls_at_the_same_time_get_their_own_answers() {
 
 #[test]
 fn every_frame_comes_out_as_it_went_in() {
+    const FIRST: u64 = 1_000_000;
     let arrived = AtomicUsize::new(0);
     let rig = Rig::start(move |asked, stream| {
         let frame = asked.json();
@@ -177,17 +178,21 @@ fn every_frame_comes_out_as_it_went_in() {
             let _ = std::io::Read::read(stream, &mut [0]);
             return;
         }
-        arrived.fetch_add(1, Ordering::SeqCst);
-        if frame["method"] != "initialize" {
+        if frame["id"] != FIRST {
+            arrived.fetch_add(1, Ordering::SeqCst);
+        }
+        if frame["method"] != "initialize" && frame["id"] != FIRST {
             return respond(stream, 202, "", "");
         }
-        // A version of both eras: states of the server's own go through.
         let result = json!({"protocolVersion": "2026-07-28", "serverInfo": {"name": "rig"}});
         let body = json!({"jsonrpc": "2.0", "id": frame["id"], "result": result});
         respond(stream, 200, &format!("{JSON}Mcp-Session-Id: s\r\n"), &body.to_string());
     });
     let home = Home::new();
     let mut gateway = in_front_of(&home, &rig.url);
+    // The server speaks both eras: states of its own go through.
+    gateway.send(&modern(FIRST, "server/discover", &json!({})));
+    assert!(gateway.receive()["result"].is_object());
     for frame in FROM_CLIENT {
         gateway.write(format!("{frame}\n").as_bytes());
     }
@@ -195,7 +200,9 @@ fn every_frame_comes_out_as_it_went_in() {
     let mut next = expected.next();
     while let Some(frame) = next {
         let line = String::from_utf8(gateway.line()).unwrap();
-        if line.trim_end_matches('\n') == *frame {
+        // The stream is that of a session, which never sees such a question.
+        let is_kept_away = frame.contains("input_required") && line.contains("(input_required)");
+        if line.trim_end_matches('\n') == *frame || is_kept_away {
             next = expected.next();
         } else {
             let is_ours = line.contains("no JSON-RPC response to this request") || line.contains("\"rig\"");
@@ -203,6 +210,7 @@ fn every_frame_comes_out_as_it_went_in() {
         }
     }
     let mut came: Vec<String> = rig.seen().into_iter().map(|asked| asked.body).collect();
+    came.remove(0);
     came.retain(|body| !body.is_empty());
     let mut sent = FROM_CLIENT.to_vec();
     came.sort();
