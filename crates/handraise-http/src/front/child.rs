@@ -17,6 +17,7 @@ use tokio::{
     net::unix::pipe,
     process::ChildStderr,
     sync::oneshot,
+    task::JoinHandle,
     time::timeout,
 };
 use tokio_util::sync::CancellationToken;
@@ -105,7 +106,20 @@ pub(crate) fn attend(link: &Arc<Link>, started: Started, place: impl Send + 'sta
         drop(place);
         let _ = tell.send(describe(&status));
     });
-    link.front.tasks.spawn(read(Arc::clone(link), stdout, told));
+    let (link, tasks) = (Arc::clone(link), &link.front.tasks);
+    let reading = tasks.spawn(read(Arc::clone(&link), stdout, told));
+    tasks.spawn(watch(reading, move || {
+        link.leave.cancel();
+        link.upstream_ended("a fault of the gateway");
+    }));
+}
+
+/// Waits for the end of what reads a server. One that fails has said nothing: `failed` does, or calls stay open for ever.
+async fn watch(reading: JoinHandle<()>, failed: impl FnOnce()) {
+    if reading.await.is_err_and(|error| error.is_panic()) {
+        tracing::error!("reading a server has failed by a fault of ours; its calls end with an error");
+        failed();
+    }
 }
 
 /// Waits for the end, which comes by itself or is brought about.
@@ -163,5 +177,24 @@ async fn log(stderr: ChildStderr) {
     while let Ok(1..) = (&mut reader).take(LONGEST).read_until(b'\n', &mut line).await {
         complaints.log(&line);
         line.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicUsize;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn what_fails_while_it_reads_a_server_is_told_and_what_ends_is_not() {
+        static TOLD: AtomicUsize = AtomicUsize::new(0);
+        let tell = || {
+            TOLD.fetch_add(1, Ordering::Relaxed);
+        };
+        watch(tokio::spawn(async {}), tell).await;
+        assert_eq!(TOLD.load(Ordering::Relaxed), 0);
+        watch(tokio::spawn(async { panic!("as if there were a fault") }), tell).await;
+        assert_eq!(TOLD.load(Ordering::Relaxed), 1);
     }
 }

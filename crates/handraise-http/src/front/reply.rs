@@ -146,6 +146,8 @@ pub(crate) enum Refusal {
     Ended,
     #[error("the MCP server keeps ending, and is not started again before {0} s have passed")]
     Restarting(u64),
+    #[error("handraise mcp is ending")]
+    Ending,
 }
 
 impl Refusal {
@@ -164,9 +166,12 @@ impl Refusal {
             Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Self::Slow => StatusCode::REQUEST_TIMEOUT,
             Self::Broken | Self::NoSession | Self::NoEnvelope | Self::IdInUse => StatusCode::BAD_REQUEST,
-            Self::InFlight | Self::Sessions | Self::Children | Self::Subscriptions | Self::Restarting(_) => {
-                StatusCode::SERVICE_UNAVAILABLE
-            }
+            Self::InFlight
+            | Self::Sessions
+            | Self::Children
+            | Self::Subscriptions
+            | Self::Restarting(_)
+            | Self::Ending => StatusCode::SERVICE_UNAVAILABLE,
             Self::Start | Self::Ended => StatusCode::BAD_GATEWAY,
         }
     }
@@ -181,6 +186,7 @@ impl Refusal {
         };
         let frame = error(id.unwrap_or("null"), code, &self.to_string());
         let also = match status {
+            _ if self == Self::Ending => Some((header::CONNECTION, HeaderValue::from_static("close"))),
             StatusCode::SERVICE_UNAVAILABLE => Some((header::RETRY_AFTER, self.retry_after())),
             StatusCode::UNAUTHORIZED => Some((header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))),
             StatusCode::METHOD_NOT_ALLOWED => Some((header::ALLOW, HeaderValue::from_static("POST"))),

@@ -125,7 +125,8 @@ pub(crate) fn count(front: &Front, refusal: Refusal) {
         | Refusal::UnknownSession
         | Refusal::IdInUse
         | Refusal::Start
-        | Refusal::Ended => return,
+        | Refusal::Ended
+        | Refusal::Ending => return,
     };
     front.metrics.count(what);
 }

@@ -1,6 +1,8 @@
 //! The upstream side in front of a server that the tests play themselves.
 
 #[cfg(test)]
+mod ending;
+#[cfg(test)]
 mod rig;
 #[cfg(test)]
 mod server_stream;

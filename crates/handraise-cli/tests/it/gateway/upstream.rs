@@ -6,7 +6,6 @@ mod sessions;
 use std::{
     collections::BTreeSet,
     net::TcpStream,
-    process::Command,
     sync::atomic::{AtomicUsize, Ordering},
 };
 
@@ -17,7 +16,7 @@ use super::{
     frames::{FROM_CLIENT, FROM_SERVER},
 };
 use crate::support::{
-    Asked, Gateway, Home, Pair, Rig, Setup,
+    Asked, Gateway, Home, Pair, Rig, Setup, certificates,
     rig::{begin_events, respond, write},
     stderr, wait_for,
 };
@@ -283,24 +282,6 @@ fn a_url_that_cannot_be_used_refuses_the_start_and_shows_no_secret() {
     }
     let output = home.run(&["mcp", "--upstream", "http://localhost:1/", "--", "server"]);
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
-}
-
-/// A certificate for `localhost` by an authority that nobody but the test trusts: both PEM, and the key.
-fn certificates(home: &Home) -> Option<[String; 3]> {
-    let file = |name: &str| home.path().join(name).to_str().unwrap().to_owned();
-    let [authority, authority_key, certificate, key] = ["ca.pem", "ca.key", "cert.pem", "cert.key"].map(file);
-    let openssl = |arguments: &[&str]| Command::new("openssl").args(arguments).output();
-    let new = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"];
-    let own = ["-keyout", &authority_key, "-out", &authority, "-subj", "/CN=the tests"];
-    let output = openssl(&[&new[..], &own].concat()).ok()?;
-    assert!(output.status.success(), "{}", stderr(&output));
-    let signed = ["-CA", &authority, "-CAkey", &authority_key, "-keyout", &key, "-out", &certificate];
-    let names = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"];
-    let output =
-        openssl(&[&new[..], &signed, &names, &["-addext", "basicConstraints=critical,CA:FALSE"]].concat())
-            .ok()?;
-    assert!(output.status.success(), "{}", stderr(&output));
-    Some([authority, certificate, key])
 }
 
 #[test]

@@ -8,6 +8,7 @@ mod bounds;
 #[path = "../gateway/confirming.rs"]
 mod confirming;
 mod crossing;
+mod ending;
 mod guarded;
 mod in_front_of_a_url;
 mod modern;

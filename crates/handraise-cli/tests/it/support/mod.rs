@@ -1,5 +1,6 @@
 //! What the tests share: a home, an inbox, agents, and waiting with a bound.
 
+mod certificates;
 mod client;
 mod connection;
 mod frames;
@@ -21,6 +22,7 @@ use std::{
     time::Duration,
 };
 
+pub(crate) use certificates::certificates;
 pub(crate) use connection::{Connection, Head};
 pub(crate) use frames::{initialize, mirrors, modern};
 pub(crate) use front::{Front, FrontSetup};

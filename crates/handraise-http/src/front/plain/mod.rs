@@ -14,11 +14,16 @@ use std::{
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
+    time::Duration,
 };
 
 use bytes::Bytes;
 use http::header;
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    task::yield_now,
+    time::timeout,
+};
 use tokio_util::sync::WaitForCancellationFuture;
 
 use self::{
@@ -45,6 +50,9 @@ pub(crate) use self::{
     wire::{COPIED, ROOM},
 };
 
+/// How long a client that is told that its connection ends may take to hear it.
+const FAREWELL: Duration = Duration::from_millis(500);
+
 /// A connection that goes on with a request which is not plain, and what was read of it.
 pub(crate) struct Rest<S> {
     pub(crate) stream: S,
@@ -67,15 +75,19 @@ where
     let mut wire = Wire::new(stream, &front.spare);
     let reception = Reception { front, place, is_local, quick: quick.as_ref() };
     loop {
-        let begun = match reception.look_at_rest(&mut wire) {
-            Some(begun) => begun,
-            None => {
+        let begun = if let Some(begun) = reception.look_at_rest(&mut wire) {
+            begun
+        } else {
+            let next =
                 poll_fn(|context| match wire.poll_look(context, |read| reception.look(Came::lent(read))) {
-                    Poll::Ready(begun) => Poll::Ready(begun.ok()),
+                    Poll::Ready(begun) => Poll::Ready(begun.map_err(Over::from)),
                     // Looked at only while nothing is to be done.
-                    Poll::Pending => leaving.as_mut().poll(context).map(|()| None),
-                })
-                .await?
+                    Poll::Pending => leaving.as_mut().poll(context).map(|()| Err(Over::Leaving)),
+                });
+            match next.await {
+                Ok(begun) => begun,
+                Err(Over::Gone) => return None,
+                Err(Over::Leaving) => return reception.leave(wire).await,
             }
         };
         let Looked { begun, busy } = begun;
@@ -116,6 +128,20 @@ where
             wire.end().await;
             return None;
         }
+    }
+}
+
+/// Why no more requests are served.
+enum Over {
+    /// The client has left.
+    Gone,
+    /// The connection has to go.
+    Leaving,
+}
+
+impl From<Gone> for Over {
+    fn from(Gone: Gone) -> Self {
+        Self::Gone
     }
 }
 
@@ -273,6 +299,31 @@ impl Reception<'_> {
         wire.give_back(read, plain.end());
         // It was read before.
         served.ok_or(Gone)
+    }
+
+    /// Ends a connection at rest. What its client has sent in this very moment is answered rather than cut off.
+    async fn leave<S>(self, mut wire: Wire<'_, S>) -> Option<Rest<S>>
+    where
+        S: AsyncRead + AsyncWrite + Unpin,
+    {
+        if self.place.away.is_cancelled() {
+            return None;
+        }
+        // What has come is heard of with the next turn.
+        yield_now().await;
+        let looked = poll_fn(|context| Poll::Ready(wire.poll_look(context, |read| ((), read.len())))).await;
+        if looked == Poll::Ready(Ok(())) {
+            let farewell = async {
+                wire.send(Refusal::Ending.reply(None), &self.front.date.text()).await.ok()?;
+                wire.end().await;
+                // What is left of the request would cut the answer off, if nobody read it.
+                wire.skip_rest().await;
+                Some(())
+            };
+            // Who does not take it is not waited for.
+            let _ = timeout(FAREWELL, farewell).await;
+        }
+        None
     }
 
     fn refuse(self, refusal: Refusal) -> Served {

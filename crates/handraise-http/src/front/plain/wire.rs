@@ -209,6 +209,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<'_, S> {
         self.stream.flush().await.map_err(|_| Gone)
     }
 
+    /// Reads what still comes, which nobody looks at.
+    pub(super) async fn skip_rest(&mut self) {
+        while poll_fn(|context| self.poll_look(context, |read| ((), read.len()))).await.is_ok() {}
+    }
+
     /// Says that nothing more comes.
     pub(super) async fn end(&mut self) {
         // The other side may have left before.
