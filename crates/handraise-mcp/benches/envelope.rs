@@ -130,3 +130,26 @@ fn call_and_result(bencher: Bencher<'_, '_>, size: usize) {
         }
     });
 }
+
+/// A short call and its long result in a session, where no part of a result may be a question: of text, and of much that
+/// is escaped.
+#[divan::bench(args = [("text", 10_240), ("text", 1 << 20), ("structured", 1 << 20), ("accents", 1 << 20)])]
+fn result_in_a_session(bencher: Bencher<'_, '_>, (kind, size): (&str, usize)) {
+    let result = match kind {
+        "text" => result(size),
+        "structured" => structured(size).replace(r#""method":"tools/call","params""#, r#""result""#),
+        _ => result(size).replace("quick brown ", "\\u00e9t\\u00e9 "),
+    };
+    let process = process();
+    let mut envelope = Envelope::new(Arc::clone(&process), [3; 32]);
+    let caller = Arc::new(Caller { principal: "stdio".to_owned(), session: None });
+    let now = Now { boot: Moment::from_millis(1), wall_ms: 1 };
+    let call = call(100);
+    bencher.counter(BytesCount::of_str(&result)).bench_local(|| {
+        let mut out = Vec::new();
+        let frame = ClientFrame::read(black_box(call.as_bytes())).unwrap();
+        assert_eq!(envelope.client_frame(&frame, &caller, now, &mut out), Route::Forward);
+        let frame = process.read_server_frame(black_box(result.as_bytes())).unwrap();
+        assert_eq!(envelope.upstream_frame(&frame, now, &mut out), Route::Forward);
+    });
+}
