@@ -27,7 +27,9 @@ impl Witness {
     /// What the server saw: each call that began, `{"tool": …, "arguments": …}`, and each that was cancelled.
     pub(crate) fn calls(&self) -> Vec<Value> {
         let text = std::fs::read_to_string(&self.calls).unwrap_or_default();
-        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+        // Of a line that is being written there may be a part.
+        let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+        whole.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
     /// How often a tool began to run.
