@@ -1,4 +1,4 @@
-//! The handle that agentctl and the other asking sides hold, and the two tasks behind it.
+//! The handle that agentctl and the other asking sides hold.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -8,7 +8,7 @@ use handraise_api::{
     words::{HolderKind, Who},
 };
 use handraise_core::{
-    AskId, Moment,
+    AskId,
     holder::{Delivery, EndCause, Refused},
 };
 use handraise_transport::{
@@ -19,9 +19,9 @@ use tokio::{sync::mpsc, task::AbortHandle};
 
 use crate::{
     Command, InboxAddress, NewAsk, NewMessage, Settled, Token,
-    dial::{ConnectError, Dialer, Socket},
+    dial::{ConnectError, Dialer},
     state::{Shared, State},
-    stream,
+    upkeep::{keep_connected, keep_time},
 };
 
 /// Commands that wait for whoever runs the sessions.
@@ -366,70 +366,4 @@ async fn wait_until(shared: &Shared, condition: impl Fn(&State) -> bool) {
         }
         changed.await;
     }
-}
-
-/// Declines what is due. Without deadlines there is no timer.
-async fn keep_time(shared: Arc<Shared>) {
-    loop {
-        match shared.look(|state| state.engine.next_deadline().map(Moment::as_millis)) {
-            None => shared.timer.notified().await,
-            Some(deadline) => {
-                tokio::select! {
-                    () = shared.clock.sleep_until(deadline) => shared.change(|state, now| {
-                        let (engine, courier) = state.adjudicator();
-                        engine.advance(now, courier);
-                    }),
-                    () = shared.timer.notified() => {}
-                }
-            }
-        }
-    }
-}
-
-/// Runs the connection, and dials the next one when it is lost.
-async fn keep_connected(shared: Arc<Shared>, mut dialer: Dialer, first: Socket, timing: Timing) {
-    let mut socket = Some(first);
-    let mut wait = timing.backoff_min;
-    let mut was_told = false;
-    loop {
-        if let Some(socket) = socket.take() {
-            let finished = stream::run(&shared, socket, timing).await;
-            shared.change(|state, _| state.engine.disconnected());
-            let Some(lost) = finished.lost else { break };
-            tracing::warn!("the holder stream was lost: {lost}; open asks wait, reconnecting");
-            if finished.worked {
-                wait = timing.backoff_min;
-            }
-        }
-        tokio::select! {
-            () = tokio::time::sleep(jittered(wait)) => {}
-            () = shared.hurry.notified() => {}
-        }
-        if shared.look(|state| state.is_closing) {
-            break;
-        }
-        match dialer.dial().await {
-            Ok((next, welcome)) => {
-                tracing::info!(instance = %welcome.instance, epoch = welcome.epoch, "the holder stream is up again");
-                shared.change(|state, now| state.connected(&welcome, now));
-                socket = Some(next);
-                was_told = false;
-            }
-            // Once is enough for a log; the handle's user sees what it can do without an inbox.
-            Err(error) if was_told => tracing::debug!("{error}"),
-            Err(error) => {
-                tracing::warn!("{error}; trying again for as long as it takes");
-                was_told = true;
-            }
-        }
-        wait = (wait * 2).min(timing.backoff_max);
-    }
-    shared.change(|state, _| state.is_closed = true);
-    shared.settled.notify_waiters();
-}
-
-/// Half of `wait` and a random part of the other half, so that a thousand holders do not come back at once.
-fn jittered(wait: Duration) -> Duration {
-    let random = ids::random().map_or(u8::MAX, |bytes| bytes.first().copied().unwrap_or(u8::MAX));
-    wait / 2 + wait.mul_f64(f64::from(random) / (2.0 * f64::from(u8::MAX)))
 }

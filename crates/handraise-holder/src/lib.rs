@@ -13,6 +13,7 @@ mod settled;
 mod state;
 mod stream;
 mod transcript;
+mod upkeep;
 mod wire;
 
 pub use address::{AddressError, InboxAddress, Token};
