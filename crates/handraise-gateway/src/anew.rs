@@ -3,10 +3,8 @@
 
 use std::{fs::File, io};
 
+use handraise_transport::pipes::{STDIN, STDOUT, has_name};
 use rustix::fs::{FileType, Mode, OFlags};
-
-const STDIN: &str = "/proc/self/fd/0";
-pub(crate) const STDOUT: &str = "/proc/self/fd/1";
 
 /// What a descriptor is.
 pub(crate) fn kind(file: &File) -> io::Result<FileType> {
@@ -31,11 +29,6 @@ pub(crate) fn stdin() -> io::Result<(File, bool)> {
 /// Our stdout, which is a pipe, so that a write never waits; `None` where the system does not let us.
 pub(crate) fn stdout() -> Option<File> {
     opened(STDOUT, OFlags::WRONLY)
-}
-
-/// Whether a pipe has a name, so that somebody else may open it, as far as the system tells.
-pub(crate) fn has_name(pipe: &str) -> bool {
-    !rustix::fs::readlink(pipe, Vec::new()).is_ok_and(|name| name.as_bytes().starts_with(b"pipe:"))
 }
 
 fn opened(path: &str, way: OFlags) -> Option<File> {

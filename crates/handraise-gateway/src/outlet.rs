@@ -2,6 +2,7 @@
 
 use std::{collections::VecDeque, fs::File, io::IoSlice, ops::Range};
 
+use handraise_transport::pipes;
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     fs::FileType,
@@ -78,7 +79,7 @@ impl Outlet {
             FileType::Socket => Self::new(stdout, Way::Socket, true),
             FileType::Fifo => {
                 // A pipe with a name may get another reader.
-                let watches_reader = !anew::has_name(anew::STDOUT);
+                let watches_reader = !pipes::has_name(pipes::STDOUT);
                 match anew::stdout() {
                     Some(pipe) => Self::new(pipe, Way::NonBlocking, watches_reader),
                     None => Self::new(stdout, Way::Careful, watches_reader),

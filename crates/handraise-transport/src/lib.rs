@@ -14,6 +14,7 @@ pub mod frames;
 pub mod ids;
 pub mod limited;
 pub mod lines;
+pub mod pipes;
 pub mod program;
 pub mod signals;
 pub mod spawn;

@@ -29,6 +29,7 @@ mod room;
 mod server;
 mod session;
 mod stdio;
+mod stdout;
 mod target;
 mod tools;
 

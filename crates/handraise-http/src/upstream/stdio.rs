@@ -1,17 +1,6 @@
 //! A client on stdin and stdout in front of a server at a URL: the envelope between the two, on one task.
 
-use std::{
-    fs::File,
-    io::{self, Write as _},
-    os::fd::AsFd,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
-        mpsc as blocking,
-    },
-    thread,
-    time::Duration,
-};
+use std::{fs::File, io, os::fd::AsFd, sync::Arc, thread, time::Duration};
 
 use bytes::Bytes;
 use handraise_mcp::{
@@ -33,11 +22,14 @@ use handraise_transport::{
     limited::Limited,
 };
 use tokio::{
-    sync::{Notify, mpsc},
+    sync::mpsc,
     time::{Instant, sleep_until, timeout},
 };
 
-use super::{Arrivals, Link, Server};
+use super::{
+    Arrivals, Link, Server,
+    stdout::{self, Stdout},
+};
 use crate::now::now;
 
 /// How much may wait for a side that does not read before nothing more is taken from the other side.
@@ -110,7 +102,9 @@ pub async fn run(settings: Stdio, mut signals: mpsc::Receiver<Signal>) -> io::Re
         noise: Limited::new(SystemClock::shared()),
         out: Vec::new(),
     };
-    let end = gateway.until_the_end(&mut client, &mut arrivals, &mut said, &mut signals, &*reload).await;
+    let gone = stdout::reader_gone()?;
+    let end =
+        gateway.until_the_end(&mut client, &mut arrivals, &mut said, &mut signals, &*reload, gone).await;
     gateway.end(end).await;
     Ok(())
 }
@@ -146,7 +140,9 @@ impl Gateway {
         said: &mut mpsc::UnboundedReceiver<(u64, Spent)>,
         signals: &mut mpsc::Receiver<Signal>,
         reload: &(dyn Fn() + Send),
+        reader_gone: impl Future<Output = ()>,
     ) -> End {
+        tokio::pin!(reader_gone);
         let mut last_calls = None;
         loop {
             if self.stdout.is_gone() {
@@ -163,6 +159,7 @@ impl Gateway {
                     Some(Signal::Reload) => reload(),
                     Some(Signal::End) | None => return End::Signal,
                 },
+                () = &mut reader_gone => return End::Client,
                 frame = client.recv(), if last_calls.is_none() && to_server < MOST_BACKLOG => match frame {
                     Some(FromClient::Frame(bytes)) => self.client_frame(&bytes),
                     Some(FromClient::TooLong(ends)) => self.client_too_long(&ends),
@@ -262,7 +259,7 @@ impl Gateway {
     /// Answers what is open, lets the client read it, and ends the session.
     async fn end(mut self, end: End) {
         if end == End::Signal {
-            tracing::info!("ending in order; the same signal again ends at once");
+            tracing::info!("ending in order; another signal after half a second ends at once");
             self.input(Envelope::client_closed);
         }
         self.input(|envelope, now, out| envelope.upstream_ended("handraise has ended", now, out));
@@ -275,66 +272,6 @@ impl Gateway {
         let _ = timeout(patience, flush).await;
         self.link.close().await;
     }
-}
-
-/// Our stdout, by a thread of its own: a client that does not read keeps nobody else.
-struct Stdout {
-    queue: blocking::Sender<Bytes>,
-    moved: Arc<Notify>,
-    queued: Arc<AtomicUsize>,
-    is_gone: Arc<AtomicBool>,
-}
-
-impl Stdout {
-    fn start() -> io::Result<Self> {
-        let mut stdout = own(io::stdout())?;
-        let (queue, frames) = blocking::channel::<Bytes>();
-        let moved = Arc::new(Notify::new());
-        let (queued, is_gone) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
-        let shared = (Arc::clone(&moved), Arc::clone(&queued), Arc::clone(&is_gone));
-        let write = move || {
-            let (moved, queued, is_gone) = shared;
-            for frame in frames {
-                if stdout.write_all(&line(&frame)).is_err() {
-                    is_gone.store(true, Ordering::Relaxed);
-                }
-                queued.fetch_sub(frame.len(), Ordering::Relaxed);
-                moved.notify_one();
-            }
-        };
-        thread::Builder::new().name("stdout".to_owned()).spawn(write)?;
-        Ok(Self { queue, moved, queued, is_gone })
-    }
-
-    fn write(&self, frame: Bytes) {
-        self.queued.fetch_add(frame.len(), Ordering::Relaxed);
-        // The thread lives as long as this end of the queue.
-        let _ = self.queue.send(frame);
-    }
-
-    fn queued(&self) -> usize {
-        self.queued.load(Ordering::Relaxed)
-    }
-
-    fn is_gone(&self) -> bool {
-        self.is_gone.load(Ordering::Relaxed)
-    }
-}
-
-/// A frame as one line. What ends a line can stand between the tokens of JSON only, and is a space there.
-fn line(frame: &[u8]) -> Vec<u8> {
-    let frame = frame.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(frame);
-    let mut line = Vec::with_capacity(frame.len() + 1);
-    line.extend_from_slice(frame);
-    if memchr::memchr2(b'\r', b'\n', frame).is_some() {
-        for byte in &mut line {
-            if matches!(byte, b'\r' | b'\n') {
-                *byte = b' ';
-            }
-        }
-    }
-    line.push(b'\n');
-    line
 }
 
 /// Our stdin, by a thread of its own. The channel ends with it.
@@ -369,17 +306,6 @@ fn read_client(max_frame: usize) -> io::Result<mpsc::Receiver<FromClient>> {
 }
 
 /// Our own copy of a standard stream, without its buffer.
-fn own(stream: impl AsFd) -> io::Result<File> {
+pub(super) fn own(stream: impl AsFd) -> io::Result<File> {
     stream.as_fd().try_clone_to_owned().map(File::from)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_frame_is_one_line_however_it_was_written() {
-        assert_eq!(line(b"{\"a\":\"\\n\"}"), b"{\"a\":\"\\n\"}\n");
-        assert_eq!(line(b"\xEF\xBB\xBF{\r\n \"a\":1\n}"), b"{   \"a\":1 }\n");
-    }
 }

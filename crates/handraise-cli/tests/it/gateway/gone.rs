@@ -23,6 +23,11 @@ const NOTE: &str =
 /// A gateway in front of a shell's script, and the client's ends of its stdin and its stdout: of pipes, or of sockets as
 /// node gives them to its children.
 fn start(home: &Home, server: &str, sockets: bool) -> (Child, File, File) {
+    started(home.handraise(&["mcp", "--", "sh", "-c", server]), sockets)
+}
+
+/// The same of any command.
+fn started(mut gateway: Command, sockets: bool) -> (Child, File, File) {
     let [(from_client, stdin), (to_client, stdout)] = [false, true].map(|to_client| -> (OwnedFd, OwnedFd) {
         if sockets {
             let (client, gateway) = UnixStream::pair().unwrap();
@@ -32,7 +37,6 @@ fn start(home: &Home, server: &str, sockets: bool) -> (Child, File, File) {
             if to_client { (read, write) } else { (write, read) }
         }
     });
-    let mut gateway = home.handraise(&["mcp", "--", "sh", "-c", server]);
     let gateway = gateway.stdin(stdin).stdout(stdout).stderr(Stdio::null()).spawn().unwrap();
     (gateway, from_client.into(), to_client.into())
 }
@@ -128,5 +132,26 @@ fn a_client_that_sends_no_more_and_reads_on_gets_everything_of_a_slow_server_in_
         assert!(all == lines(), "{} of {} bytes", all.len(), lines().len());
         let status = wait_for("the end", || gateway.try_wait().unwrap());
         assert_eq!(status.code(), Some(7));
+    }
+}
+
+#[test]
+fn a_client_of_a_server_at_a_url_that_never_answers_is_missed_when_it_is_gone() {
+    // It takes connections, and says nothing.
+    let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/mcp", server.local_addr().unwrap());
+    let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"any"}}"#;
+    for (sockets, reads_only) in [(false, false), (true, false), (false, true)] {
+        let home = Home::new();
+        let command = home.handraise(&["mcp", "--upstream", &url]);
+        let (mut gateway, mut from_client, to_client) = started(command, sockets);
+        writeln!(from_client, "{call}").unwrap();
+        // Nothing shows that it has begun to wait.
+        std::thread::sleep(Duration::from_millis(300));
+        assert!(gateway.try_wait().unwrap().is_none());
+        drop(to_client);
+        let kept = reads_only.then_some(from_client);
+        wait_within("end of the gateway", 2 * GONE, || gateway.try_wait().unwrap());
+        drop(kept);
     }
 }
