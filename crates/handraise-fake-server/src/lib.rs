@@ -47,7 +47,7 @@ pub fn run(
     let outcome = match (&options.http, &options.raw) {
         (Some(http), _) => http::run(&options, http, output),
         (None, Some(answer)) => raw::run(&options, answer, input, output),
-        (None, None) => server::run(&options, input, output),
+        (None, None) => server::run(&options, &server::World::new(&options), input, output),
     };
     match outcome {
         Ok(()) => 0,

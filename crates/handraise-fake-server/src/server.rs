@@ -32,16 +32,28 @@ const PROTOCOL_KEY: &str = "io.modelcontextprotocol/protocolVersion";
 /// What every call needs.
 pub(crate) struct Server {
     pub(crate) options: Options,
-    pub(crate) devices: Devices,
-    pub(crate) wire: Wire,
+    pub(crate) world: Arc<World>,
+    pub(crate) wire: Arc<Wire>,
     pub(crate) calls: Witness,
-    pub(crate) subscriptions: Subscriptions,
     /// What the client declared in `initialize`.
     declared: Mutex<Value>,
     /// Calls that run, by id: whether they were cancelled.
     running: Mutex<BTreeMap<String, Arc<AtomicBool>>>,
     waiting: Mutex<BTreeMap<String, Sender<Value>>>,
     next_id: AtomicU64,
+}
+
+/// What conversations with one server share.
+pub(crate) struct World {
+    pub(crate) devices: Devices,
+    pub(crate) subscriptions: Subscriptions,
+}
+
+impl World {
+    pub(crate) fn new(options: &Options) -> Arc<Self> {
+        let devices = Devices::new(options.devices.clone());
+        Arc::new(Self { devices, subscriptions: Subscriptions::default() })
+    }
 }
 
 /// One tool call.
@@ -70,15 +82,15 @@ type Frame = BTreeMap<String, Box<RawValue>>;
 
 pub(crate) fn run(
     options: &Options,
+    world: &Arc<World>,
     input: impl Read,
     output: impl Write + Send + 'static,
 ) -> io::Result<()> {
     let server = Server {
         options: options.clone(),
-        devices: Devices::new(options.devices.clone()),
-        wire: Wire::new(output, options),
+        world: Arc::clone(world),
+        wire: Arc::new(Wire::new(output, options)),
         calls: Witness::open(options.calls.as_deref())?,
-        subscriptions: Subscriptions::default(),
         declared: Mutex::new(Value::Null),
         running: Mutex::default(),
         waiting: Mutex::default(),
@@ -115,7 +127,7 @@ impl Server {
             (Some(method), Some(id)) => self.request(&id, method, &value("params")),
             (Some("notifications/cancelled"), None) => {
                 let id = value("params")["requestId"].to_string();
-                if self.subscriptions.cancel(&id) {
+                if self.world.subscriptions.cancel(&self.wire, &id) {
                     return self.calls.cancelled(LISTEN);
                 }
                 if let Some(cancelled) = lock(&self.running).get(&id) {
@@ -164,7 +176,7 @@ impl Server {
             "tools/list" => json!({"tools": tools::list()}),
             LISTEN if is_modern && has_modern => {
                 self.calls.began(LISTEN, &params["notifications"])?;
-                return self.subscriptions.begin(&self.wire, id, &params["notifications"]);
+                return self.world.subscriptions.begin(&self.wire, id, &params["notifications"]);
             }
             "ping" | "logging/setLevel" => json!({}),
             _ => return self.wire.fail(id, -32601, &format!("no method is called {method}")),

@@ -93,7 +93,7 @@ pub(crate) fn run(server: &Server, call: &Call) -> io::Result<()> {
     match call.name.as_str() {
         "echo" => text(server, call, arguments["text"].as_str().unwrap_or_default()),
         "listDevices" => {
-            let devices: Vec<Value> = server.devices.present().iter().map(|id| described(id)).collect();
+            let devices: Vec<Value> = server.world.devices.present().iter().map(|id| described(id)).collect();
             let list = json!({ "devices": devices });
             let content = json!([{"type": "text", "text": list.to_string()}]);
             respond(server, call, &format!("{{\"content\":{content},\"structuredContent\":{list}}}"))
@@ -108,7 +108,7 @@ pub(crate) fn run(server: &Server, call: &Call) -> io::Result<()> {
         }
         "swipe" => swipe(server, call),
         "unplug" => {
-            server.devices.unplug(arguments["deviceId"].as_str().unwrap_or_default());
+            server.world.devices.unplug(arguments["deviceId"].as_str().unwrap_or_default());
             text(server, call, "unplugged")
         }
         "big" => {
@@ -125,12 +125,12 @@ pub(crate) fn run(server: &Server, call: &Call) -> io::Result<()> {
             server.wire.notify("notifications/message", &json!({"level": "info", "data": "noted"}))?;
             let changed = "notifications/tools/list_changed";
             if call.is_modern {
-                server.subscriptions.tell(&server.wire, "toolsListChanged", changed)?;
+                server.world.subscriptions.tell("toolsListChanged", changed)?;
             } else {
                 server.wire.notify(changed, &json!({}))?;
             }
             if arguments["endSubscriptions"] == true {
-                server.subscriptions.end(&server.wire)?;
+                server.world.subscriptions.end()?;
             }
             text(server, call, "notified")
         }
@@ -164,7 +164,7 @@ fn text(server: &Server, call: &Call, text: &str) -> io::Result<()> {
 
 /// Does something on a device: on the one named, else on the only one; refuses where there are several.
 fn tap(server: &Server, call: &Call, done: &str) -> io::Result<()> {
-    let present = server.devices.present();
+    let present = server.world.devices.present();
     let device = match (&call.arguments["deviceId"], present.as_slice()) {
         (Value::Null, [only]) => only.clone(),
         (Value::Null, [_, _, ..]) => {

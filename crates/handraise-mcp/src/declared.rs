@@ -6,7 +6,7 @@ use crate::frame::{ClientFrame, Quoted, Scanner, ServerFrame, member_named, memb
 use crate::record::MAX_NAME_BYTES;
 
 /// The first protocol version whose requests describe themselves. Versions compare as text.
-const FIRST_MODERN: &str = "2026-07-28";
+pub const FIRST_MODERN: &str = "2026-07-28";
 
 /// The first protocol version with elicitation.
 const FIRST_ASKED: &str = "2025-06-18";

@@ -21,6 +21,7 @@ use self::{
 };
 use crate::{
     args::{Http, Options},
+    server::World,
     witness::Witness,
 };
 
@@ -33,8 +34,8 @@ struct House {
     options: Options,
     http: Http,
     sessions: Mutex<BTreeMap<String, Arc<Session>>>,
-    /// Requests of the modern era share one server.
-    modern: Arc<Session>,
+    /// What requests of the modern era share. Each is a conversation of its own: two of them may have one id.
+    modern: Arc<World>,
     requests: Witness,
 }
 
@@ -47,7 +48,7 @@ pub(crate) fn run(options: &Options, http: &Http, mut output: impl Write) -> io:
         options: options.clone(),
         http: http.clone(),
         sessions: Mutex::default(),
-        modern: Session::start(options),
+        modern: World::new(options),
         requests: Witness::open(http.requests.as_deref())?,
     });
     for stream in listener.incoming() {
@@ -126,10 +127,13 @@ impl House {
             if !is_request {
                 return response.whole(202, &[], b"");
             }
-            return self.stream(&self.modern, request, id, true, response, &[]);
+            let session = Session::start(&self.options, &self.modern);
+            let answered = self.stream(&session, request, id, true, response, &[]);
+            session.end();
+            return answered;
         }
         if frame["method"] == "initialize" {
-            let session = Session::start(&self.options);
+            let session = Session::start(&self.options, &World::new(&self.options));
             let name = format!("session-{}", self.sessions().len() + 1);
             if !self.http.forgets {
                 self.sessions().insert(name.clone(), Arc::clone(&session));

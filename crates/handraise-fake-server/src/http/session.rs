@@ -13,7 +13,10 @@ use std::{
 
 use serde_json::Value;
 
-use crate::{args::Options, server};
+use crate::{
+    args::Options,
+    server::{self, World},
+};
 
 /// A server and its streams. The first stream is the one outside of requests.
 pub(super) struct Session {
@@ -36,13 +39,14 @@ struct Inner {
 }
 
 impl Session {
-    pub(super) fn start(options: &Options) -> Arc<Self> {
+    pub(super) fn start(options: &Options, world: &Arc<World>) -> Arc<Self> {
         let (input, lines) = channel();
         let streams = Arc::new(Mutex::new(vec![Stream::new(None)]));
         let output = Lines { streams: Arc::clone(&streams), line: Vec::new() };
         let options = Options { http: None, ..options.clone() };
+        let world = Arc::clone(world);
         thread::spawn(move || {
-            let _ = server::run(&options, Input { lines, rest: VecDeque::new() }, output);
+            let _ = server::run(&options, &world, Input { lines, rest: VecDeque::new() }, output);
         });
         Arc::new(Self { input: Mutex::new(Some(input)), streams })
     }

@@ -1,12 +1,6 @@
 //! The server behind a link: one process under the supervisor (S6, S7, S35), its stdout, its stderr and its end.
 
-use std::{
-    io,
-    os::fd::AsFd,
-    process::ExitStatus,
-    sync::{Arc, atomic::Ordering},
-    time::Duration,
-};
+use std::{io, os::fd::AsFd, process::ExitStatus, sync::Arc, time::Duration};
 
 use handraise_transport::{
     complaints::{Complaints, LONGEST},
@@ -34,25 +28,6 @@ const LEAVE: Duration = Duration::from_secs(2);
 const SILENT: Duration = Duration::from_secs(1);
 /// How often a reader looks whether there is room again.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
-
-/// Counts a server process for as long as it lives.
-pub(crate) struct Counted(Arc<Front>);
-
-impl Counted {
-    pub(crate) fn take(front: &Arc<Front>) -> Option<Self> {
-        if front.children.fetch_add(1, Ordering::Relaxed) < front.caps.children {
-            return Some(Self(Arc::clone(front)));
-        }
-        front.children.fetch_sub(1, Ordering::Relaxed);
-        None
-    }
-}
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        self.0.children.fetch_sub(1, Ordering::Relaxed);
-    }
-}
 
 /// A process that has been started and is not attended yet.
 pub(crate) struct Started {
@@ -182,7 +157,7 @@ async fn log(stderr: ChildStderr) {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::AtomicUsize;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
 

@@ -1,8 +1,15 @@
 //! Where frames for the client go: to the streams of a legacy session, or to one of many modern requests.
 
-use handraise_mcp::frame::{Id, RequestId, ServerFrame};
+use std::sync::Arc;
 
-use super::{params::Params, pieces::Came, session, shared};
+use handraise_mcp::{
+    envelope::Caller,
+    frame::{Id, RequestId, ServerFrame},
+};
+
+use bytes::Bytes;
+
+use super::{known::Held, params::Params, pieces::Came, session, shared};
 
 /// Where frames for the client go.
 #[derive(Debug)]
@@ -11,6 +18,17 @@ pub(crate) enum Desk {
     Session(Box<session::Desk>),
     /// To one of many modern requests.
     Shared(shared::Desk),
+}
+
+/// What has become possible for requests that waited until more was known of the server.
+#[derive(Debug, Default)]
+pub(crate) struct Ready {
+    /// What the server is to be asked, by whom the desk knows it.
+    pub(crate) question: Option<(u64, Bytes)>,
+    /// Requests that go on.
+    pub(crate) requests: Vec<Held>,
+    /// How many were refused for their headers.
+    pub(crate) mismatches: u64,
 }
 
 /// A request of ours, or of the server, that nobody can be shown. It is told by its id.
@@ -37,11 +55,44 @@ impl Desk {
         }
     }
 
+    /// An answer under the id that its request has here, where the server has respelled it.
+    pub(super) fn respelled(&self, frame: &ServerFrame<'_>) -> Option<Bytes> {
+        match self {
+            // These ids are the client's own, and it knows `1` and `"1"` apart.
+            Self::Session(_) => None,
+            Self::Shared(desk) => desk.respelled(frame),
+        }
+    }
+
     /// The headers that an open request came with, for a server at a URL.
     pub(super) fn params(&self, id: Id<'_>) -> Params {
         match self {
             Self::Session(desk) => desk.params(id),
             Self::Shared(desk) => desk.params(id),
+        }
+    }
+
+    /// Takes in an open request that waits until more is known of the server.
+    pub(super) fn wait(&mut self, held: Held) {
+        match self {
+            Self::Session(desk) => desk.wait(held),
+            Self::Shared(desk) => desk.wait(held),
+        }
+    }
+
+    /// What has become possible for those who wait.
+    pub(super) fn due(&mut self) -> Option<Ready> {
+        match self {
+            Self::Session(desk) => desk.due(),
+            Self::Shared(desk) => desk.due(),
+        }
+    }
+
+    /// Whose an open request is.
+    pub(super) fn caller_of(&self, key: u64) -> Option<Arc<Caller>> {
+        match self {
+            Self::Session(desk) => desk.caller_of(key),
+            Self::Shared(desk) => desk.caller_of(key),
         }
     }
 

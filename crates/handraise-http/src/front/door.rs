@@ -17,10 +17,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::metrics::{Count, Metrics};
 
-/// How long a stranger may take to show a request, in milliseconds.
+/// How long a head may take to come, and a stranger to show a request, in milliseconds.
 const FIRST_HEAD: u64 = 10_000;
 /// How long a connection may rest between requests, in milliseconds.
 const REST: u64 = 120_000;
+/// See [`Place::reading`].
+const JUST: u64 = 1;
 /// Of how many places strangers may have one.
 const STRANGERS_SHARE: usize = 4;
 
@@ -51,6 +53,9 @@ pub(crate) struct Place {
     busy: AtomicUsize,
     /// Since when it is at rest, in milliseconds of the boot clock; 0: since the last tick.
     since: AtomicU64,
+    /// Since when it has read something that is no whole head, in milliseconds of the boot clock; 0: it has not; 1: since the
+    /// last tick.
+    reading: AtomicU64,
     /// When its client has to have taken what waits for it, in milliseconds of the boot clock; 0: nothing waits.
     taken_by: AtomicU64,
     /// It has to go, whatever it does.
@@ -91,6 +96,7 @@ impl Door {
             is_known: AtomicBool::new(false),
             busy: AtomicUsize::new(0),
             since: AtomicU64::new(SystemClock.boot_millis()),
+            reading: AtomicU64::new(0),
             taken_by: AtomicU64::new(0),
             away: CancellationToken::new(),
             leaving: self.shutdown.child_token(),
@@ -111,7 +117,10 @@ impl Door {
 
     /// Closes connections that rest for too long, or whose clients do not take what they are sent.
     pub(crate) fn tick(&self, metrics: &Metrics) {
-        let now = SystemClock.boot_millis();
+        self.tick_at(SystemClock.boot_millis(), metrics);
+    }
+
+    fn tick_at(&self, now: u64, metrics: &Metrics) {
         let places: Vec<Arc<Place>> = self.lock().places.values().filter_map(Weak::upgrade).collect();
         for place in places {
             if place.has_to_be_taken_by().is_some_and(|end| end <= now) {
@@ -121,13 +130,19 @@ impl Door {
                 continue;
             }
             let patience = if place.is_known.load(Ordering::Relaxed) { REST } else { FIRST_HEAD };
+            let reading = place.reading.load(Ordering::Relaxed);
+            if reading == JUST {
+                place.reading.store(now, Ordering::Relaxed);
+            }
             let since = place.since.load(Ordering::Relaxed);
             if since == 0 {
                 // It has come to rest since the last tick, and nobody asked the clock for that.
                 place.since.store(now, Ordering::Relaxed);
                 continue;
             }
-            if place.busy.load(Ordering::Relaxed) == 0 && now.saturating_sub(since) >= patience {
+            let is_slow = reading > JUST && now.saturating_sub(reading) >= FIRST_HEAD;
+            let is_at_rest = place.busy.load(Ordering::Relaxed) == 0;
+            if is_at_rest && (is_slow || now.saturating_sub(since) >= patience) {
                 metrics.count(Count::IdleConnections);
                 place.send_away();
             }
@@ -140,8 +155,16 @@ impl Door {
 }
 
 impl Place {
+    /// Something was read. Between requests it is the beginning of a head.
+    pub(crate) fn has_read(&self) {
+        if self.busy.load(Ordering::Relaxed) == 0 && self.reading.load(Ordering::Relaxed) == 0 {
+            self.reading.store(JUST, Ordering::Relaxed);
+        }
+    }
+
     /// A request begins.
     pub(crate) fn work(self: &Arc<Self>) -> Busy {
+        self.reading.store(0, Ordering::Relaxed);
         self.busy.fetch_add(1, Ordering::Relaxed);
         Busy(Arc::clone(self))
     }
@@ -209,5 +232,38 @@ mod tests {
         assert!(door.enter(&metrics).is_none(), "everybody who is here is known");
         drop((first, second, third, known));
         assert_eq!(door.count(), 0);
+    }
+
+    #[test]
+    fn s37_a_head_that_trickles_has_ten_seconds_also_where_others_were_let_in_before() {
+        let metrics = Metrics::default();
+        let door = Door::new(16, &CancellationToken::new());
+        let now = SystemClock.boot_millis();
+        let places = [0, 1, 2].map(|_| door.enter(&metrics).unwrap());
+        let [resting, trickling, working] = &places;
+        for place in &places {
+            drop(place.work());
+            place.let_in();
+        }
+        let busy = working.work();
+        for second in 0..11 {
+            trickling.has_read();
+            working.has_read();
+            assert!(!trickling.away.is_cancelled(), "{second}");
+            door.tick_at(now + second * 1000, &metrics);
+        }
+        assert!(trickling.away.is_cancelled() && !resting.away.is_cancelled());
+        assert!(!working.away.is_cancelled(), "a body has its own time");
+        drop((busy, places));
+        // A head that comes is one that came in time.
+        let place = door.enter(&metrics).unwrap();
+        place.let_in();
+        for second in 0..30 {
+            place.has_read();
+            drop(place.work());
+            door.tick_at(now + second * 1000, &metrics);
+        }
+        assert!(!place.away.is_cancelled());
+        assert_eq!(metrics.counted(Count::IdleConnections), 1);
     }
 }

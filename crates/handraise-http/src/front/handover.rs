@@ -23,6 +23,8 @@ use super::{
 pub(crate) enum First {
     /// It is one frame.
     Answer(Pieces),
+    /// It is one frame, and says that the request went nowhere.
+    Refused(Bytes),
     /// It is a stream.
     Events(Arc<Events>),
     /// There is none.

@@ -27,7 +27,7 @@ impl<'a> Head<'a> {
     }
 
     /// Every header, in order.
-    pub(crate) fn headers(&self) -> impl Iterator<Item = (&'a str, &'a [u8])> + use<'a> {
+    pub(crate) fn headers(&self) -> impl Iterator<Item = (&'a str, &'a [u8])> + Clone + use<'a> {
         self.headers.iter().map(|header| (header.name, header.value))
     }
 

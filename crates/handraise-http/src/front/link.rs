@@ -26,7 +26,9 @@ use tokio_util::sync::CancellationToken;
 use super::{
     Front,
     budget::Budget,
-    desk::Desk,
+    desk::{Desk, Ready},
+    known::Held,
+    metrics::Count,
     pieces::Came,
     reply::Refusal,
     shared,
@@ -109,6 +111,39 @@ impl Link {
         Ok(registered)
     }
 
+    /// Takes a request that waits until more is known of the server: `register` opens it.
+    ///
+    /// # Errors
+    /// What `register` refuses.
+    pub(crate) fn hold<T>(
+        self: &Arc<Self>,
+        register: impl FnOnce(&mut Desk) -> Result<(T, Held), Refusal>,
+    ) -> Result<T, Refusal> {
+        self.last_used.store(SystemClock.boot_millis(), Ordering::Relaxed);
+        let mut state = self.lock();
+        let (registered, held) = register(&mut state.desk)?;
+        state.desk.wait(held);
+        self.finish(state, &[]);
+        Ok(registered)
+    }
+
+    /// Lets those go on who have waited, and asks what the next ones wait for.
+    fn go_on(self: &Arc<Self>, ready: Ready) {
+        self.front.metrics.add(Count::HeaderMismatches, ready.mismatches);
+        // Who has left meanwhile has nobody behind it.
+        let whose = |key| move |desk: &mut Desk| Ok(((), desk.caller_of(key).ok_or(Refusal::Ended)?));
+        if let Some((key, frame)) = ready.question
+            && let Ok(read) = ClientFrame::read(&frame)
+        {
+            let _ = self.client_frame(&read, Came::own(&frame), Beside::default(), whose(key), |_| ());
+        }
+        for Held { key, frame, beside, .. } in ready.requests {
+            if let Ok(read) = ClientFrame::read(&frame) {
+                let _ = self.client_frame(&read, Came::own(&frame), beside, whose(key), |_| ());
+            }
+        }
+    }
+
     /// The client of a modern request has left, which cancels it.
     pub(crate) fn abandoned(self: &Arc<Self>, number: u64) {
         let frame = shared::cancellation(number);
@@ -167,6 +202,13 @@ impl Link {
         let now = now();
         let (mut out, mut spends) = (Vec::new(), Vec::new());
         let mut state = self.lock();
+        if let Some(bytes) = state.desk.respelled(frame)
+            && let Ok(frame) = self.front.process.read_server_frame(&bytes)
+        {
+            drop(state);
+            self.upstream_frame(&frame, Came::own(&bytes));
+            return;
+        }
         let route = state.envelope.upstream_frame(frame, now, &mut out);
         state.carry_out(&mut out, now, &self.front, &mut spends);
         if route == Route::Forward
@@ -223,11 +265,17 @@ impl Link {
     }
 
     /// Lets a second pass; true when nobody has used it for `idle` milliseconds.
-    pub(crate) fn tick(&self, idle: u64) -> bool {
+    pub(crate) fn tick(self: &Arc<Self>, idle: u64) -> bool {
         let mut state = self.lock();
         state.desk.tick();
         let unused = SystemClock.boot_millis().saturating_sub(self.last_used.load(Ordering::Relaxed));
-        unused >= idle && !state.desk.is_attended()
+        let is_unused = unused >= idle && !state.desk.is_attended();
+        let ready = state.desk.due();
+        drop(state);
+        if let Some(ready) = ready {
+            self.go_on(ready);
+        }
+        is_unused
     }
 
     /// Ends it: open questions are withdrawn, streams end, and the server is asked to leave.
@@ -252,8 +300,12 @@ impl Link {
     /// The server has ended: every open call gets an error.
     pub(crate) fn upstream_ended(self: &Arc<Self>, how: &str) {
         // Before it is over, so that nobody starts another one in between.
-        if !self.is_over() && matches!(self.lock().desk, Desk::Shared(_)) {
-            self.front.ended_by_itself(self, self.started);
+        let of_session = match &self.lock().desk {
+            Desk::Shared(_) => Some(false),
+            Desk::Session(desk) => (!desk.has_opened()).then_some(true),
+        };
+        if let Some(of_session) = of_session.filter(|_| !self.is_over()) {
+            self.front.ended_by_itself(self, self.started, of_session);
         }
         let was_over = self.is_over.swap(true, Ordering::Relaxed);
         self.front.forget(self);
@@ -284,7 +336,11 @@ impl Link {
         state.alarm = next;
         let needs_server = std::mem::take(&mut state.needs_server);
         let needs_flush = std::mem::take(&mut state.needs_flush);
+        let ready = state.desk.due();
         drop(state);
+        if let Some(ready) = ready {
+            self.go_on(ready);
+        }
         if is_new && let Some(next) = next {
             self.front.clockwork.set(next, self.number, self);
         }

@@ -5,7 +5,7 @@ use std::{
     sync::atomic::{AtomicU64, Ordering},
 };
 
-use super::Front;
+use super::{Front, lock};
 use crate::upstream::Room;
 
 /// What is counted.
@@ -71,6 +71,13 @@ impl Metrics {
     }
 }
 
+#[cfg(test)]
+impl Metrics {
+    pub(crate) fn counted(&self, what: Count) -> u64 {
+        self.0[what as usize].load(Ordering::Relaxed)
+    }
+}
+
 /// The counters and what is here now, as Prometheus reads them.
 pub(crate) fn text(front: &Front) -> String {
     let mut text = String::new();
@@ -103,7 +110,7 @@ pub(crate) fn text(front: &Front) -> String {
     let gauges = [
         ("sessions", sessions as u64),
         ("shared_servers", shared as u64),
-        ("children", front.children.load(Ordering::Relaxed) as u64),
+        ("children", lock(&front.children).count() as u64),
         ("connections", front.door.count() as u64),
         ("bytes_in_flight", front.budget.used() as u64),
         ("answer_bytes", room.map_or(0, Room::used) as u64),

@@ -64,6 +64,7 @@ mod door;
 mod events;
 mod handover;
 mod head;
+mod known;
 mod lines;
 mod link;
 mod links;
@@ -84,22 +85,24 @@ mod service;
 mod session;
 mod settings;
 mod shared;
+mod shares;
 mod spare;
 mod state;
 mod stdin;
 mod stdout;
+mod strays;
 mod tls;
 mod waiting;
 mod walls;
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeSet, HashMap},
     ffi::OsString,
     fmt, io,
     net::SocketAddr,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, AtomicUsize, Ordering},
+        atomic::{AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -125,6 +128,7 @@ use door::Door;
 use link::Link;
 use metrics::{Count, Metrics};
 use restarts::Restarts;
+use shares::{Shares, Taken};
 
 use crate::{
     budget::{self, Budget},
@@ -139,6 +143,12 @@ const LAST_MOMENTS: Duration = Duration::from_millis(1800);
 
 /// How many threads ask the store of spent nonces: while one waits for the disk, other callers are answered.
 const SPENDERS: usize = 4;
+
+/// A session that is open, and its place.
+struct Session {
+    link: Arc<Link>,
+    _place: Taken,
+}
 
 /// What all connections share.
 pub(crate) struct Front {
@@ -157,16 +167,20 @@ pub(crate) struct Front {
     callers: callers::Callers,
     door: Arc<Door>,
     budget: Arc<Budget>,
-    metrics: Metrics,
+    metrics: Arc<Metrics>,
     clockwork: Clockwork,
-    sessions: Mutex<HashMap<String, Arc<Link>>>,
+    sessions: Mutex<HashMap<String, Session>>,
     /// The servers of modern requests, by principal.
     shared: Mutex<HashMap<Arc<str>, Arc<Link>>>,
     /// How these have ended, by principal.
     restarts: Mutex<HashMap<Arc<str>, Restarts>>,
+    /// How those of sessions have that never opened one, by principal.
+    openings: Mutex<HashMap<Arc<str>, Restarts>>,
     /// The bodies of those who have no link yet, by principal.
     arriving: Mutex<HashMap<Arc<str>, Arc<Budget>>>,
-    children: AtomicUsize,
+    children: Arc<Mutex<Shares>>,
+    /// The places of sessions.
+    places: Arc<Mutex<Shares>>,
     links: AtomicU64,
     recorder: Mutex<Box<dyn Recorder + Send>>,
     spender: Spender<Arc<Link>>,
@@ -225,6 +239,8 @@ impl Front {
         let FrontSettings { process, caps, callers, recorder, reload, spent, .. } = settings;
         let runtime = Handle::current();
         let shutdown = CancellationToken::new();
+        let names: BTreeSet<&str> = callers.iter().map(|caller| caller.name.as_str()).collect();
+        let shares = |most| Arc::new(Mutex::new(Shares::new(most, names.len())));
         let tell = move |link: Arc<Link>, ticket, was| {
             // What follows from an answer may start a task.
             let _inside = runtime.enter();
@@ -245,13 +261,15 @@ impl Front {
             callers: callers::Callers::new(&callers),
             door: Door::new(caps.connections, &shutdown),
             budget: Budget::new(caps.bytes_in_flight),
-            metrics: Metrics::default(),
+            metrics: Arc::default(),
             clockwork: Clockwork::default(),
             sessions: Mutex::default(),
             shared: Mutex::default(),
             restarts: Mutex::default(),
+            openings: Mutex::default(),
             arriving: Mutex::default(),
-            children: AtomicUsize::new(0),
+            children: shares(caps.children),
+            places: shares(caps.sessions),
             links: AtomicU64::new(0),
             recorder: Mutex::new(recorder),
             spender: Spender::start(spent, SPENDERS, SystemClock::shared(), tell)?,
@@ -273,7 +291,7 @@ impl Front {
     }
 
     fn take_links(&self) -> Vec<Arc<Link>> {
-        let sessions = std::mem::take(&mut *lock(&self.sessions)).into_values();
+        let sessions = std::mem::take(&mut *lock(&self.sessions)).into_values().map(|session| session.link);
         let shared = std::mem::take(&mut *lock(&self.shared)).into_values();
         sessions.chain(shared).collect()
     }
@@ -310,8 +328,9 @@ impl Front {
     fn tick(&self) {
         self.date.set(SystemClock.wall());
         self.door.tick(&self.metrics);
-        let links: Vec<Arc<Link>> =
-            lock(&self.sessions).values().chain(lock(&self.shared).values()).cloned().collect();
+        let mut links: Vec<Arc<Link>> =
+            lock(&self.sessions).values().map(|session| Arc::clone(&session.link)).collect();
+        links.extend(lock(&self.shared).values().cloned());
         let idle = u64::try_from(self.caps.idle.as_millis()).unwrap_or(u64::MAX);
         for link in links {
             if link.tick(idle) {

@@ -52,7 +52,9 @@ pub(crate) async fn accept(front: Arc<Front>, listener: TcpListener, tls: Option
                         let quick = Arc::new(Quick::new(&front, &stream, &place));
                         serve(&front, Shared(stream), &place, is_local, Some(quick)).await;
                     }),
-                    Some(tls) => tasks.spawn(async move { encrypted(&front, &tls, stream, &place).await }),
+                    Some(tls) => {
+                        tasks.spawn(async move { encrypted(&front, &tls, stream, &place, is_local).await })
+                    }
                 };
             }
             Err(error) => refused(&error).await,
@@ -65,14 +67,20 @@ async fn refused(error: &io::Error) {
     tokio::time::sleep(REFUSED_PAUSE).await;
 }
 
-async fn encrypted(front: &Arc<Front>, tls: &TlsAcceptor, stream: TcpStream, place: &Arc<Place>) {
+async fn encrypted(
+    front: &Arc<Front>,
+    tls: &TlsAcceptor,
+    stream: TcpStream,
+    place: &Arc<Place>,
+    is_local: bool,
+) {
     let handshake = tokio::select! {
         handshake = timeout(HANDSHAKE, tls.accept(stream)) => handshake,
         () = place.away.cancelled() => return,
         () = front.shutdown.cancelled() => return,
     };
     match handshake {
-        Ok(Ok(stream)) => serve(front, stream, place, false, None).await,
+        Ok(Ok(stream)) => serve(front, stream, place, is_local, None).await,
         Ok(Err(error)) => tracing::debug!(%error, "a TLS handshake failed"),
         Err(_) => tracing::debug!("a TLS handshake took too long"),
     }

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
+
 use super::{
     budget::Budget,
-    events::{Events, comment},
+    events::{Events, comment, event},
     handover::{AtOnce, First, Giver, Taker, handover},
     pieces::Pieces,
 };
@@ -97,6 +99,28 @@ impl Outlet {
             }
             Self::Streaming(events) => events.tick(QUIET),
             Self::Silent { .. } | Self::Detached | Self::Lost => {}
+        }
+    }
+
+    /// Ends it with an answer that nobody resumes.
+    pub(crate) fn settle(self, frame: &Bytes, budget: &Arc<Budget>) {
+        match self {
+            Self::Silent { first, .. } => first.answer([&frame[..], b"", b""], || frame.clone().into()),
+            mut outlet => {
+                outlet.event(&event("", &frame.clone().into()), budget);
+                outlet.end(budget);
+            }
+        }
+    }
+
+    /// Ends it with the refusal of its request, which went nowhere.
+    pub(crate) fn refuse(self, frame: Bytes, budget: &Arc<Budget>) {
+        match self {
+            Self::Silent { first, .. } => {
+                // Nobody may be there any more.
+                first.give(First::Refused(frame));
+            }
+            outlet => outlet.settle(&frame, budget),
         }
     }
 

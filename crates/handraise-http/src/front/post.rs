@@ -7,7 +7,7 @@ use handraise_mcp::{
     declared,
     envelope::Caller,
     frame::{ClientFrame, Id},
-    http::headers::{self, HeaderMismatch, PROTOCOL_VERSION, SESSION_ID},
+    http::headers::{self, PROTOCOL_VERSION, SESSION_ID},
 };
 use http::StatusCode;
 
@@ -18,6 +18,7 @@ use super::{
     desk::Desk,
     handover::{AtOnce, StatusRule, Taker},
     head::{Head, text},
+    known::{Held, Refused, Verdict},
     link::Link,
     metrics::Count,
     params,
@@ -113,10 +114,12 @@ pub(crate) fn serve(
     let id = frame.id().filter(|_| frame.method().is_some());
     let served = if declared::modern_version(&frame).is_some() {
         post.modern(id, charge)
+    } else if let Some(mismatch) = post.untrue() {
+        Ok(Served::Now(mismatch))
     } else {
         match (frame.method(), id) {
             (Some("initialize"), Some(id)) => post.initialize(id, charge).map(Served::Later),
-            (_, Some(id)) => post.request(id, charge).map(Served::Later),
+            (_, Some(id)) => post.request(id, charge),
             (_, None) => post.note(charge).map(Served::Now),
         }
     };
@@ -160,19 +163,61 @@ impl Post<'_> {
     /// Opens a session with its first request.
     fn initialize(&self, id: Id<'_>, charge: Charge) -> Result<Waiting, Refusal> {
         let (session, link) = self.front.open_session(&self.admitted.principal)?;
-        let opening = Opening::new(self.front, session);
+        let opening = Opening::new(self.front, &self.admitted.principal, session);
         let first = self.submit(&link, id, charge, None)?;
         Ok(Waiting::new(id, first, &link, Purpose::Opens(opening)))
     }
 
     /// A request of a session.
-    fn request(&self, id: Id<'_>, charge: Charge) -> Result<Waiting, Refusal> {
+    fn request(&self, id: Id<'_>, charge: Charge) -> Result<Served, Refusal> {
         let link = self.session().map_err(|refusal| match refusal {
             Refusal::NoSession if names_modern_version(self.head) => Refusal::NoEnvelope,
+            // By this, clients that begin with it go on to initialize.
+            Refusal::NoSession if self.frame.method() == Some("server/discover") => Refusal::NoDiscovery,
             other => other,
         })?;
-        let first = self.submit(&link, id, charge, self.at_once(StatusRule::Session))?;
-        Ok(Waiting::new(id, first, &link, Purpose::Session))
+        let at_once = self.at_once(StatusRule::Session);
+        let verdict = if self.head.headers().any(|(name, _)| headers::is_mirror(name)) {
+            let judge = |desk: &mut Desk| match desk {
+                Desk::Session(desk) => Some(desk.judge(self.frame, self.head.headers())),
+                Desk::Shared(_) => None,
+            };
+            link.at_desk(judge).ok_or(Refusal::UnknownSession)?
+        } else {
+            Verdict::Passes
+        };
+        let first = match verdict {
+            Verdict::Passes => self.submit(&link, id, charge, at_once)?,
+            Verdict::Waits => self.hold(&link, id, charge, at_once)?,
+            Verdict::Refused(refused) => return Ok(Served::Now(self.refused(&refused))),
+        };
+        Ok(Served::Later(Waiting::new(id, first, &link, Purpose::Session)))
+    }
+
+    /// What a session's frame is answered whose headers are not true. They may be absent there.
+    fn untrue(&self) -> Option<Reply> {
+        let mismatch = headers::check(self.frame, self.head.headers(), None).err()?;
+        Some(self.refused(&Refused::Mismatch(mismatch)))
+    }
+
+    /// Opens the stream of a session's request, which waits until more is known of the server.
+    fn hold(
+        &self,
+        link: &Arc<Link>,
+        id: Id<'_>,
+        charge: Charge,
+        at_once: Option<AtOnce>,
+    ) -> Result<Taker, Refusal> {
+        let beside = self.beside(charge);
+        link.hold(|desk| match desk {
+            Desk::Session(desk) => {
+                let first = desk.open(id, self.frame, self.takes_events, beside.params.clone(), at_once);
+                let first = first.map_err(|_| Refusal::IdInUse)?;
+                let frame = Bytes::copy_from_slice(self.body.bytes());
+                Ok((first, Held::new(desk.newest(), frame, self.head.headers(), beside)))
+            }
+            Desk::Shared(_) => Err(Refusal::UnknownSession),
+        })
     }
 
     /// The session that the request names. It may have ended while the body came.
@@ -221,9 +266,9 @@ impl Post<'_> {
     /// A request or notification that describes itself.
     fn modern(&self, id: Option<Id<'_>>, charge: Charge) -> Result<Served, Refusal> {
         if let Err(mismatch) = headers::check(self.frame, self.head.headers(), None) {
-            return Ok(Served::Now(self.mismatch(&mismatch)));
+            return Ok(Served::Now(self.refused(&Refused::Mismatch(mismatch))));
         }
-        let caller = self.caller();
+        let caller = self.caller()?;
         let Some(id) = id else {
             // Ids mean something to their own client only, and it cancels by closing the response.
             if self.frame.cancelled().is_none() {
@@ -235,12 +280,12 @@ impl Post<'_> {
         };
         let link = self.front.shared(&self.admitted.principal)?;
         let numbered = link.at_desk(|desk| match desk {
-            Desk::Shared(desk) => Some((desk.number(), desk.check(self.frame, self.head.headers()))),
+            Desk::Shared(desk) => Some((desk.number(), desk.judge(self.frame, self.head.headers()))),
             Desk::Session(_) => None,
         });
-        let (number, checked) = numbered.ok_or(Refusal::Ended)?;
-        if let Err(mismatch) = checked {
-            return Ok(Served::Now(self.mismatch(&mismatch)));
+        let (number, verdict) = numbered.ok_or(Refusal::Ended)?;
+        if let Verdict::Refused(refused) = verdict {
+            return Ok(Served::Now(self.refused(&refused)));
         }
         let renumbered = shared::renumbered(self.frame, number).ok_or(Refusal::Broken)?;
         let is_whole = declared::has_capabilities(self.frame);
@@ -255,8 +300,17 @@ impl Post<'_> {
                 }
                 Desk::Session(_) => Err(Refusal::Ended),
             };
-            let own = Came::lent(renumbered.bytes());
-            link.client_frame(&renumbered.frame(self.frame), own, beside, open, |_| ())?
+            if verdict == Verdict::Waits {
+                let frame = Bytes::copy_from_slice(renumbered.bytes());
+                let headers = self.head.headers();
+                link.hold(|desk| {
+                    let (first, _) = open(desk)?;
+                    Ok((first, Held::new(number, frame, headers, beside)))
+                })?
+            } else {
+                let own = Came::lent(renumbered.bytes());
+                link.client_frame(&renumbered.frame(self.frame), own, beside, open, |_| ())?
+            }
         };
         let guard = Guard::new(&link, number);
         let purpose = Purpose::Modern { guard, is_whole };
@@ -274,16 +328,24 @@ impl Post<'_> {
         Beside { charge: Some(charge), params: is_remote.then(|| params::of(self.head)).flatten() }
     }
 
-    fn mismatch(&self, mismatch: &HeaderMismatch) -> Reply {
-        self.front.metrics.count(Count::HeaderMismatches);
-        refuse(mismatch.reply(self.frame.id()))
+    /// The answer to a request that goes nowhere.
+    fn refused(&self, refused: &Refused) -> Reply {
+        if let Refused::Mismatch(_) = refused {
+            self.front.metrics.count(Count::HeaderMismatches);
+        }
+        refuse(refused.reply(self.frame.id()))
     }
 
-    /// What states are bound to: the principal, and the session header where there is one.
-    fn caller(&self) -> Arc<Caller> {
-        let session = self.head.only(SESSION_ID);
-        let session = session.filter(|session| session.len() <= LONGEST_BINDING).map(str::to_owned);
-        Arc::new(Caller { principal: self.admitted.principal.to_string(), session })
+    /// What states are bound to: the principal, and the session header where there is one. One that nothing can be bound
+    /// to is not the same as none.
+    fn caller(&self) -> Result<Arc<Caller>, Refusal> {
+        let session = if self.head.has(SESSION_ID) {
+            let session = self.head.only(SESSION_ID).filter(|session| session.len() <= LONGEST_BINDING);
+            Some(session.ok_or(Refusal::SessionHeader)?.to_owned())
+        } else {
+            None
+        };
+        Ok(Arc::new(Caller { principal: self.admitted.principal.to_string(), session }))
     }
 }
 

@@ -1,8 +1,11 @@
 //! What a legacy session's streams have said lately, for clients that come back with `Last-Event-ID`.
 
-use std::collections::VecDeque;
+use std::{collections::VecDeque, sync::Arc};
 
-use super::pieces::Pieces;
+use super::{
+    metrics::{Count, Metrics},
+    pieces::Pieces,
+};
 
 /// An event's id: the stream that it belongs to, and its number in the session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,13 +38,14 @@ pub(crate) struct Replay {
     last: u64,
     most_events: usize,
     most_bytes: usize,
-    /// How many events had to go before anybody could ask for them again.
-    dropped: u64,
+    /// Where is counted how many events had to go.
+    metrics: Arc<Metrics>,
 }
 
 impl Replay {
-    pub(crate) fn new(most_events: usize, most_bytes: usize) -> Self {
-        Self { events: VecDeque::new(), bytes: 0, last: 0, most_events, most_bytes, dropped: 0 }
+    pub(crate) fn new(most_events: usize, most_bytes: usize, metrics: &Arc<Metrics>) -> Self {
+        let metrics = Arc::clone(metrics);
+        Self { events: VecDeque::new(), bytes: 0, last: 0, most_events, most_bytes, metrics }
     }
 
     /// The id of the next event of a stream.
@@ -57,7 +61,7 @@ impl Replay {
         while self.events.len() > self.most_events || self.bytes > self.most_bytes {
             let Some((_, event)) = self.events.pop_front() else { return };
             self.bytes -= event.len();
-            self.dropped += 1;
+            self.metrics.count(Count::ReplayedOut);
         }
     }
 
@@ -71,11 +75,6 @@ impl Replay {
     pub(crate) fn clear(&mut self) {
         (self.events, self.bytes) = Default::default();
     }
-
-    /// How many events have gone since this was last asked.
-    pub(crate) fn take_dropped(&mut self) -> u64 {
-        std::mem::take(&mut self.dropped)
-    }
 }
 
 #[cfg(test)]
@@ -88,17 +87,18 @@ mod tests {
 
     #[test]
     fn s37_what_is_forgotten_holds_nothing_and_numbers_go_on() {
-        let mut replay = Replay::new(100, 1000);
+        let metrics = Arc::default();
+        let mut replay = Replay::new(100, 1000, &metrics);
         let id = replay.next_id(1);
         replay.keep(id, vec![b'x'; 10].into());
         replay.clear();
-        assert_eq!((replay.events.capacity(), replay.bytes, replay.take_dropped()), (0, 0, 0));
+        assert_eq!((replay.events.capacity(), replay.bytes, metrics.counted(Count::ReplayedOut)), (0, 0, 0));
         assert_eq!(replay.next_id(1).number, 2);
     }
 
     #[test]
     fn a_stream_is_resumed_behind_the_last_event_and_never_with_anothers() {
-        let mut replay = Replay::new(100, 1000);
+        let mut replay = Replay::new(100, 1000, &Arc::default());
         for stream in [1, 2, 1, 1, 2] {
             let id = replay.next_id(stream);
             replay.keep(id, vec![b'x'].into());
@@ -111,12 +111,13 @@ mod tests {
 
     #[test]
     fn s37_a_session_keeps_so_many_events_and_bytes_and_no_more() {
-        let mut replay = Replay::new(3, 100);
+        let metrics = Arc::default();
+        let mut replay = Replay::new(3, 100, &metrics);
         for _ in 0..5 {
             let id = replay.next_id(1);
             replay.keep(id, vec![b'x'].into());
         }
-        assert_eq!((numbers(&replay, 1, 0), replay.take_dropped()), (vec![3, 4, 5], 2));
+        assert_eq!((numbers(&replay, 1, 0), metrics.counted(Count::ReplayedOut)), (vec![3, 4, 5], 2));
         let id = replay.next_id(1);
         replay.keep(id, vec![b'x'; 99].into());
         assert_eq!(numbers(&replay, 1, 0), [5, 6]);

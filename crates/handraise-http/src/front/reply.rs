@@ -6,6 +6,8 @@ use super::body::Body;
 
 /// JSON-RPC: the frame is no valid request.
 pub(crate) const INVALID_REQUEST: i32 = -32600;
+/// JSON-RPC: the method does not exist.
+pub(crate) const METHOD_NOT_FOUND: i32 = -32601;
 const INVALID_PARAMS: i32 = -32602;
 /// JSON-RPC: the request failed for reasons of ours.
 pub(crate) const INTERNAL: i32 = -32603;
@@ -136,6 +138,12 @@ pub(crate) enum Refusal {
         "the request says in a header that it describes itself, and params._meta names no protocol version"
     )]
     NoEnvelope,
+    #[error(
+        "server/discover is a request that describes itself, in params._meta; initialize opens a session"
+    )]
+    NoDiscovery,
+    #[error("Mcp-Session-Id must be one text of at most 256 bytes")]
+    SessionHeader,
     #[error("there is no such session; initialize opens a new one")]
     UnknownSession,
     #[error("an open request of this session has this id")]
@@ -165,7 +173,12 @@ impl Refusal {
             Self::MediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Self::Slow => StatusCode::REQUEST_TIMEOUT,
-            Self::Broken | Self::NoSession | Self::NoEnvelope | Self::IdInUse => StatusCode::BAD_REQUEST,
+            Self::Broken
+            | Self::NoSession
+            | Self::NoEnvelope
+            | Self::NoDiscovery
+            | Self::SessionHeader
+            | Self::IdInUse => StatusCode::BAD_REQUEST,
             Self::InFlight
             | Self::Sessions
             | Self::Children
@@ -181,6 +194,7 @@ impl Refusal {
         let status = self.status();
         let code = match self {
             Self::NoEnvelope => INVALID_PARAMS,
+            Self::NoDiscovery => METHOD_NOT_FOUND,
             _ if status.is_server_error() => INTERNAL,
             _ => INVALID_REQUEST,
         };

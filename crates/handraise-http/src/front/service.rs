@@ -122,6 +122,8 @@ pub(crate) fn count(front: &Front, refusal: Refusal) {
         | Refusal::Broken
         | Refusal::NoSession
         | Refusal::NoEnvelope
+        | Refusal::NoDiscovery
+        | Refusal::SessionHeader
         | Refusal::UnknownSession
         | Refusal::IdInUse
         | Refusal::Start
@@ -145,10 +147,7 @@ fn get(front: &Front, head: &Head<'_>, principal: &str) -> Result<Reply, Refusal
     let link = session(front, head, principal)?.ok_or(Refusal::Method)?;
     let last = head.only(LAST_EVENT_ID).and_then(EventId::parse);
     let events = link.at_desk(|desk| match desk {
-        Desk::Session(desk) => {
-            front.metrics.add(Count::ReplayedOut, desk.take_dropped());
-            Some(desk.attach(last))
-        }
+        Desk::Session(desk) => Some(desk.attach(last)),
         Desk::Shared(_) => None,
     });
     let events = events.ok_or(Refusal::UnknownSession)?;

@@ -13,6 +13,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use handraise_mcp::{
     envelope::Caller,
     frame::{ById, ClientFrame, Few, Id, Looks, RequestId, ServerFrame},
@@ -20,13 +21,17 @@ use handraise_mcp::{
 
 use super::{
     budget::Budget,
-    desk::Unshown,
+    desk::{Ready, Unshown},
     events::{self, Events, comment, prime},
     handover::{AtOnce, Taker},
+    known::{Held, Known, Question, Refused, Tells, Verdict},
     outlet::{Outlet, QUIET},
     params::Params,
     pieces::{Came, Pieces},
     replay::{EventId, Replay},
+    reply,
+    shared::{ENDED, TOOLS_CHANGED},
+    strays::Strays,
 };
 
 /// The stream of GET.
@@ -51,6 +56,12 @@ pub(crate) struct Desk {
     general: General,
     replay: Replay,
     is_primed: bool,
+    /// The server has answered to `initialize`.
+    has_opened: bool,
+    known: Known,
+    /// How many calls were cancelled whose answers have not come.
+    cancelled: u32,
+    strays: Strays,
 }
 
 /// An open POST.
@@ -61,6 +72,10 @@ struct Call {
     outlet: Outlet,
     is_initialize: bool,
     params: Params,
+    /// What its answer tells of the server.
+    tells: Option<Tells>,
+    /// No client has sent it.
+    is_ours: bool,
 }
 
 /// The GET stream.
@@ -76,7 +91,7 @@ struct General {
 pub(crate) struct IdInUse;
 
 impl Desk {
-    pub(crate) fn new(caller: Arc<Caller>, budget: Arc<Budget>, replay: Replay) -> Self {
+    pub(crate) fn new(caller: Arc<Caller>, budget: Arc<Budget>, replay: Replay, is_remote: bool) -> Self {
         Self {
             caller,
             budget,
@@ -88,6 +103,10 @@ impl Desk {
             general: General::default(),
             replay,
             is_primed: false,
+            has_opened: false,
+            known: Known::new(is_remote),
+            cancelled: 0,
+            strays: Strays::default(),
         }
     }
 
@@ -95,9 +114,71 @@ impl Desk {
         Arc::clone(&self.caller)
     }
 
+    /// Whether the server has answered to the opening of the session, whatever it said.
+    pub(crate) fn has_opened(&self) -> bool {
+        self.has_opened
+    }
+
     /// Whether a request is open under this id.
     pub(crate) fn is_open(&self, id: Id<'_>) -> bool {
         self.by_id.get(id).is_some()
+    }
+
+    /// Judges a request by what is known of the server (S3).
+    pub(crate) fn judge<'h>(
+        &self,
+        frame: &ClientFrame<'_>,
+        given: impl IntoIterator<Item = (&'h str, &'h [u8])> + Clone,
+    ) -> Verdict {
+        self.known.judge(frame, given)
+    }
+
+    /// Takes in an open request that waits until more is known.
+    pub(super) fn wait(&mut self, held: Held) {
+        self.known.wait(held);
+    }
+
+    /// By which key the newest request is held.
+    pub(crate) fn newest(&self) -> u64 {
+        self.streams
+    }
+
+    /// Whose an open request is.
+    pub(super) fn caller_of(&self, stream: u64) -> Option<Arc<Caller>> {
+        self.calls.get(&stream).map(|_| self.caller())
+    }
+
+    /// What has become possible for those who wait.
+    pub(super) fn due(&mut self) -> Option<Ready> {
+        let due = self.known.due()?;
+        let mut ready = Ready { requests: due.requests, ..Ready::default() };
+        for (stream, refused) in due.refused {
+            ready.mismatches += u64::from(matches!(refused, Refused::Mismatch(_)));
+            if let Some(Call { id, outlet, .. }) = self.remove(stream) {
+                outlet.refuse(refused.reply(Some(id.borrow())).into(), &self.budget);
+            }
+        }
+        ready.question = due.question.and_then(|question| self.ask(&question));
+        Some(ready)
+    }
+
+    /// Opens a question of ours. Its id is none that a client would choose.
+    fn ask(&mut self, question: &Question) -> Option<(u64, Bytes)> {
+        self.streams += 1;
+        let raw = format!("\"handraise-known-{}\"", self.streams);
+        let id = Id::parse(&raw).filter(|id| !self.is_open(*id))?;
+        let call = Call {
+            id: id.to_owned(),
+            token: None,
+            outlet: Outlet::Lost,
+            is_initialize: false,
+            params: Params::default(),
+            tells: Some(question.tells),
+            is_ours: true,
+        };
+        self.by_id.insert(id, self.streams);
+        self.calls.insert(self.streams, call);
+        Some((self.streams, question.frame(&raw)))
     }
 
     /// Opens the stream of a request.
@@ -128,6 +209,8 @@ impl Desk {
             outlet,
             is_initialize: frame.method() == Some("initialize"),
             params,
+            tells: self.known.tells(frame),
+            is_ours: false,
         };
         self.calls.insert(self.streams, call);
         Ok(first)
@@ -143,6 +226,7 @@ impl Desk {
         if let Some(stream) = frame.cancelled().and_then(|id| self.by_id.get(id)).copied()
             && let Some(call) = self.remove(stream)
         {
+            self.cancelled = self.cancelled.saturating_add(1);
             call.outlet.end(&self.budget);
         }
         if frame.is_response()
@@ -159,6 +243,9 @@ impl Desk {
         };
         let Ok(read) = ServerFrame::read(&frame, |_| Looks::default()) else { return Ok(()) };
         if read.response_id().is_some() {
+            if self.learn(stream, &read) {
+                return Ok(());
+            }
             self.answer(stream, Came::own(&frame.into()));
             return Ok(());
         }
@@ -173,12 +260,20 @@ impl Desk {
     /// Takes a frame of the server's. Somebody always takes it: the GET stream that is or that comes.
     pub(super) fn forward(&mut self, frame: &ServerFrame<'_>, came: Came<'_>) -> Option<Vec<u8>> {
         if let Some(id) = frame.response_id() {
-            // A late answer, to a call that was cancelled, has no stream any more.
             if let Some(stream) = self.by_id.get(id).copied() {
-                self.learn(stream, frame);
-                self.answer(stream, came);
+                if !self.learn(stream, frame) {
+                    self.answer(stream, came);
+                }
+            } else {
+                // One that was cancelled may be answered all the same.
+                let is_late = self.cancelled > 0;
+                self.cancelled = self.cancelled.saturating_sub(1);
+                self.strays.found(id, is_late);
             }
             return None;
+        }
+        if frame.method() == Some(TOOLS_CHANGED) {
+            self.known.tools_changed();
         }
         let stream = self.stream_of(frame);
         if let Some(id) = frame.request_id()
@@ -190,12 +285,23 @@ impl Desk {
         None
     }
 
-    /// What the answer to `initialize` says about the client: how it takes streams.
-    fn learn(&mut self, stream: u64, frame: &ServerFrame<'_>) {
-        if self.calls.get(&stream).is_some_and(|call| call.is_initialize) {
+    /// What an answer says about the server, and the one to `initialize` about the client: how it takes streams. True: it
+    /// was to a question of ours, and goes nowhere.
+    fn learn(&mut self, stream: u64, frame: &ServerFrame<'_>) -> bool {
+        let Some(call) = self.calls.get(&stream) else { return false };
+        let is_ours = call.is_ours;
+        if call.is_initialize {
             let version = frame.result_member("protocolVersion");
             self.is_primed = version.is_some_and(|version| version >= FIRST_PRIMED);
+            self.has_opened = true;
         }
+        if let Some(tells) = call.tells {
+            self.known.learn(tells, frame, is_ours);
+        }
+        if is_ours {
+            self.remove(stream);
+        }
+        is_ours
     }
 
     /// Where a frame goes that is no response.
@@ -250,6 +356,7 @@ impl Desk {
 
     fn remove(&mut self, stream: u64) -> Option<Call> {
         let call = self.calls.remove(&stream)?;
+        self.known.forget(stream);
         self.by_id.remove(call.id.borrow());
         if let Some(token) = &call.token
             && self.by_token.get(token.borrow()) == Some(&stream)
@@ -291,7 +398,14 @@ impl Desk {
 
     /// Lets a second pass.
     pub(super) fn tick(&mut self) {
+        if self.known.tick() {
+            let ours = self.calls.iter().find(|(_, call)| call.is_ours).map(|(stream, _)| *stream);
+            ours.and_then(|stream| self.remove(stream));
+        }
         for (stream, call) in self.calls.iter_mut() {
+            if self.known.holds(*stream) {
+                continue;
+            }
             let replay = &mut self.replay;
             let is_primed = self.is_primed;
             call.outlet.tick(&self.budget, || {
@@ -305,6 +419,11 @@ impl Desk {
 
     /// Ends every stream.
     pub(super) fn close(&mut self) {
+        for held in self.known.take_waiting() {
+            if let Some(Call { id, outlet, .. }) = self.remove(held.key) {
+                outlet.settle(&reply::error(id.raw(), reply::INTERNAL, ENDED).into(), &self.budget);
+            }
+        }
         for call in self.calls.take() {
             call.outlet.end(&self.budget);
         }
@@ -320,10 +439,5 @@ impl Desk {
     pub(super) fn is_attended(&self) -> bool {
         self.calls.iter().any(|(_, call)| call.outlet.is_attended())
             || self.general.events.as_ref().is_some_and(|events| events.is_read())
-    }
-
-    /// How many events could not be kept since this was last asked.
-    pub(crate) fn take_dropped(&mut self) -> u64 {
-        self.replay.take_dropped()
     }
 }

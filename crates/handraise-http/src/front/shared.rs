@@ -10,22 +10,23 @@ use bytes::Bytes;
 use handraise_mcp::{
     envelope::Caller,
     frame::{ClientFrame, Id, Looks, Renumbered, RequestId, ServerFrame},
-    http::headers::{self, HeaderMismatch, SeenTools},
 };
-use handraise_transport::escape;
 
 use super::{
     budget::Budget,
+    desk::Ready,
     events::event,
     handover::{AtOnce, First, Taker},
+    known::{Held, Known, Question, Refused, Tells, Verdict},
     outlet::{Outlet, plain_opening},
     params::Params,
     pieces::{Came, Pieces},
     reply,
+    strays::Strays,
 };
 
-/// JSON-RPC: the method does not exist.
-const METHOD_NOT_FOUND: i32 = -32601;
+pub(super) const TOOLS_CHANGED: &str = "notifications/tools/list_changed";
+pub(super) const ENDED: &str = "the MCP server ended before it answered";
 
 /// The open requests.
 #[derive(Debug)]
@@ -35,8 +36,8 @@ pub(crate) struct Desk {
     subscriptions: usize,
     most_subscriptions: usize,
     last: u64,
-    /// Which arguments of which tools are mirrored in headers.
-    tools: SeenTools,
+    known: Known,
+    strays: Strays,
 }
 
 /// A request that is open.
@@ -47,7 +48,10 @@ struct Exchange {
     outlet: Outlet,
     caller: Arc<Caller>,
     is_subscription: bool,
-    lists_tools: bool,
+    /// What its answer tells of the server.
+    tells: Option<Tells>,
+    /// No client has sent it.
+    is_ours: bool,
     /// The request wants log messages.
     is_logged: bool,
     params: Params,
@@ -73,14 +77,15 @@ fn tag<'i>(own: &'i RequestId, given: Id<'_>) -> Cow<'i, str> {
 pub(crate) struct TooManySubscriptions;
 
 impl Desk {
-    pub(crate) fn new(budget: Arc<Budget>, most_subscriptions: usize) -> Self {
+    pub(crate) fn new(budget: Arc<Budget>, most_subscriptions: usize, is_remote: bool) -> Self {
         Self {
             budget,
             exchanges: BTreeMap::new(),
             subscriptions: 0,
             most_subscriptions,
             last: 0,
-            tools: SeenTools::default(),
+            known: Known::new(is_remote),
+            strays: Strays::default(),
         }
     }
 
@@ -115,7 +120,8 @@ impl Desk {
             outlet,
             caller: Arc::clone(caller),
             is_subscription,
-            lists_tools: frame.method() == Some("tools/list"),
+            tells: self.known.tells(frame),
+            is_ours: false,
             is_logged: frame.meta("io.modelcontextprotocol/logLevel").is_some(),
             params,
         };
@@ -128,20 +134,57 @@ impl Desk {
         self.exchanges.get(&number(id)?)?.params.clone()
     }
 
-    /// Compares the headers of a request with its arguments, as far as lists of tools have told which those are (S3).
-    ///
-    /// # Errors
-    /// [`HeaderMismatch`].
-    pub(crate) fn check<'h>(
+    /// Judges a request by what is known of the server (S3).
+    pub(crate) fn judge<'h>(
         &self,
         frame: &ClientFrame<'_>,
-        given: impl IntoIterator<Item = (&'h str, &'h [u8])>,
-    ) -> Result<(), HeaderMismatch> {
-        let tool = headers::name(frame).filter(|_| frame.method() == Some("tools/call"));
-        match tool.and_then(|tool| self.tools.get(&tool)) {
-            Some(tool) => headers::check(frame, given, Some(tool)),
-            None => Ok(()),
+        given: impl IntoIterator<Item = (&'h str, &'h [u8])> + Clone,
+    ) -> Verdict {
+        self.known.judge(frame, given)
+    }
+
+    /// Takes in an open request that waits until more is known.
+    pub(super) fn wait(&mut self, held: Held) {
+        self.known.wait(held);
+    }
+
+    /// Whose an open request is.
+    pub(super) fn caller_of(&self, number: u64) -> Option<Arc<Caller>> {
+        self.exchanges.get(&number).map(|exchange| Arc::clone(&exchange.caller))
+    }
+
+    /// What has become possible for those who wait.
+    pub(super) fn due(&mut self) -> Option<Ready> {
+        let due = self.known.due()?;
+        let mut ready = Ready { requests: due.requests, ..Ready::default() };
+        for (number, refused) in due.refused {
+            ready.mismatches += u64::from(matches!(refused, Refused::Mismatch(_)));
+            if let Some(Exchange { id, outlet, .. }) = self.remove(number) {
+                outlet.refuse(refused.reply(Some(id.borrow())).into(), &self.budget);
+            }
         }
+        ready.question = due.question.and_then(|question| self.ask(&question));
+        Some(ready)
+    }
+
+    /// Opens a question of ours.
+    fn ask(&mut self, question: &Question) -> Option<(u64, Bytes)> {
+        let caller = self.caller_of(question.key)?;
+        let number = self.number();
+        let raw = number.to_string();
+        let exchange = Exchange {
+            id: Id::parse(&raw)?.to_owned(),
+            token: None,
+            outlet: Outlet::Lost,
+            caller,
+            is_subscription: false,
+            tells: Some(question.tells),
+            is_ours: true,
+            is_logged: false,
+            params: Params::default(),
+        };
+        self.exchanges.insert(number, exchange);
+        Some((number, question.frame(&raw)))
     }
 
     /// The client of a request has left, which cancels it (2026-07-28); `None`: it was over already.
@@ -157,13 +200,23 @@ impl Desk {
         self.send_home(number, &read, Came::own(&frame));
     }
 
+    /// An answer whose id is the text of an open request's number, under the number itself: so everybody here knows it.
+    pub(super) fn respelled(&self, frame: &ServerFrame<'_>) -> Option<Bytes> {
+        let (id, at) = (frame.response_id()?, frame.response_id_at()?);
+        let number: u64 = id.text()?.parse().ok()?;
+        self.exchanges.contains_key(&number).then(|| {
+            let bytes = frame.bytes();
+            [&bytes[..at.start], number.to_string().as_bytes(), &bytes[at.end..]].concat().into()
+        })
+    }
+
     /// Takes a frame of the server's. In this era a server asks nobody: what it asks nevertheless it is answered here.
     pub(super) fn forward(&mut self, frame: &ServerFrame<'_>, came: Came<'_>) -> Option<Vec<u8>> {
         if let Some(id) = frame.request_id() {
             return Some(if frame.method() == Some("ping") {
                 reply::result(id.raw(), "{}")
             } else {
-                reply::error(id.raw(), METHOD_NOT_FOUND, "requests of this era cannot be asked back")
+                reply::error(id.raw(), reply::METHOD_NOT_FOUND, "requests of this era cannot be asked back")
             });
         }
         if let Some((id, _)) = frame.cancelled() {
@@ -173,16 +226,27 @@ impl Desk {
             }
             return None;
         }
+        if frame.method() == Some(TOOLS_CHANGED) {
+            self.known.tools_changed();
+        }
         let belongs_to = frame
             .response_id()
             .or_else(|| frame.progress_token().map(|(token, _)| token))
-            .and_then(number)
-            .or_else(|| subscription(frame.subscription()?.0));
+            .or_else(|| frame.subscription().map(|(tag, _)| tag))
+            .and_then(number);
         let logged = || {
             let is_log = frame.method() == Some("notifications/message");
             let mut exchanges = self.exchanges.iter().rev().filter(|_| is_log);
             exchanges.find(|(_, exchange)| exchange.is_logged).map(|(number, _)| *number)
         };
+        if let Some(id) = frame.response_id()
+            && belongs_to.is_none_or(|number| !self.exchanges.contains_key(&number))
+        {
+            // Who has left may be answered all the same.
+            let is_late = belongs_to.is_some_and(|number| (1..=self.last).contains(&number));
+            self.strays.found(id, is_late);
+            return None;
+        }
         if let Some(number) = belongs_to.or_else(logged) {
             self.send_home(number, frame, came);
         }
@@ -194,12 +258,11 @@ impl Desk {
         let Some(exchange) = self.exchanges.get_mut(&number) else { return };
         if let Some(at) = frame.response_id_at() {
             let Some(exchange) = self.remove(number) else { return };
-            if exchange.lists_tools
-                && let Some(result) = frame.result()
-            {
-                for (tool, reason) in self.tools.learn(result) {
-                    tracing::debug!(tool = escape::line(&tool).to_string(), %reason, "headers of a tool cannot be told");
-                }
+            if let Some(tells) = exchange.tells {
+                self.known.learn(tells, frame, exchange.is_ours);
+            }
+            if exchange.is_ours {
+                return;
             }
             let tag = exchange.is_subscription.then(|| frame.subscription()).flatten();
             let Exchange { id, outlet, .. } = exchange;
@@ -239,20 +302,32 @@ impl Desk {
 
     fn remove(&mut self, number: u64) -> Option<Exchange> {
         let exchange = self.exchanges.remove(&number)?;
+        self.known.forget(number);
         self.subscriptions -= usize::from(exchange.is_subscription);
         Some(exchange)
     }
 
     /// Lets a second pass.
     pub(super) fn tick(&mut self) {
-        for exchange in self.exchanges.values_mut() {
-            exchange.outlet.tick(&self.budget, plain_opening);
+        for (number, exchange) in &mut self.exchanges {
+            // Whether it is refused is not known yet, and an answer with a status of its own is no stream.
+            if !self.known.holds(*number) {
+                exchange.outlet.tick(&self.budget, plain_opening);
+            }
+        }
+        if self.known.tick() {
+            self.exchanges.retain(|_, exchange| !exchange.is_ours);
         }
     }
 
     /// Ends every stream.
     pub(super) fn close(&mut self) {
         self.subscriptions = 0;
+        for held in self.known.take_waiting() {
+            if let Some(Exchange { id, outlet, .. }) = self.remove(held.key) {
+                outlet.settle(&reply::error(id.raw(), reply::INTERNAL, ENDED).into(), &self.budget);
+            }
+        }
         for exchange in std::mem::take(&mut self.exchanges).into_values() {
             exchange.outlet.end(&self.budget);
         }
@@ -263,14 +338,9 @@ impl Desk {
     }
 }
 
-/// The number that an id of ours is.
+/// The number that an id, a token or a tag of ours is. Some servers write `1.0` for 1, and some make a text of it.
 fn number(id: Id<'_>) -> Option<u64> {
-    id.raw().parse().ok()
-}
-
-/// The number that tags a subscription. Some servers make a text of an id.
-fn subscription(tag: Id<'_>) -> Option<u64> {
-    number(tag).or_else(|| tag.text()?.parse().ok())
+    id.integer().map_or_else(|| id.text()?.parse().ok(), |number| number.try_into().ok())
 }
 
 /// A frame with the client's names in it.

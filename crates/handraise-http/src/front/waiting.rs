@@ -127,7 +127,7 @@ fn begin(budget: &Arc<Budget>, purpose: Purpose, first: First) -> Reply {
             let is_open = match &first {
                 First::Answer(frame) => error_code(frame.parts()).is_none(),
                 First::Events(_) => true,
-                First::Nothing | First::Sent | First::Rest { .. } => false,
+                First::Refused(_) | First::Nothing | First::Sent | First::Rest { .. } => false,
             };
             let mut reply = answer(budget, first, None, |_| StatusCode::OK);
             // Without an answer there is no session; its server leaves with `opening`.
@@ -152,6 +152,12 @@ fn answer(
                 guard.ends();
             }
             reply::json(status(&frame), Body::charged(frame, budget))
+        }
+        First::Refused(frame) => {
+            if let Some(guard) = guard {
+                guard.ends();
+            }
+            reply::json(StatusCode::BAD_REQUEST, Body::whole(frame.into()))
         }
         First::Events(events) => reply::stream(Body::events(events, guard)),
         First::Nothing | First::Sent | First::Rest { .. } => reply::empty(StatusCode::ACCEPTED),
@@ -184,15 +190,17 @@ fn error_code(frame: [&[u8]; 3]) -> Option<i64> {
 /// A session that is being opened. It ends with this, unless it is kept.
 pub(crate) struct Opening {
     front: Arc<Front>,
+    principal: Arc<str>,
     session: Option<String>,
 }
 
 impl Opening {
-    pub(crate) fn new(front: &Arc<Front>, session: String) -> Self {
-        Self { front: Arc::clone(front), session: Some(session) }
+    pub(crate) fn new(front: &Arc<Front>, principal: &Arc<str>, session: String) -> Self {
+        Self { front: Arc::clone(front), principal: Arc::clone(principal), session: Some(session) }
     }
 
     fn keep(mut self) -> String {
+        self.front.has_opened(&self.principal);
         self.session.take().unwrap_or_default()
     }
 }

@@ -2,10 +2,17 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use handraise_mcp::{frame::RequestId, http::headers::SeenTools};
+use handraise_mcp::{
+    frame::{Id, RequestId},
+    http::headers::SeenTools,
+};
 use tokio::sync::{Semaphore, mpsc};
+use tokio_util::sync::CancellationToken;
 
 use super::{link::Arrival, server::Server, session::Session};
+
+/// How many open questions of a server are remembered.
+const MOST_ASKED: usize = 1024;
 
 /// What all requests of a link share.
 pub(crate) struct Context {
@@ -14,6 +21,8 @@ pub(crate) struct Context {
     out: mpsc::Sender<Arrival>,
     news: mpsc::UnboundedSender<News>,
     tools: Mutex<SeenTools>,
+    /// Questions of the server that came on the stream of a call, and what ends the call when its answer is lost.
+    asked: Mutex<Vec<(RequestId, CancellationToken)>>,
 }
 
 /// Nobody takes frames any more.
@@ -26,7 +35,14 @@ impl Context {
         news: mpsc::UnboundedSender<News>,
     ) -> Self {
         let slots = Semaphore::new(server.concurrency);
-        Self { server: Arc::clone(server), slots, out, news, tools: Mutex::default() }
+        Self {
+            server: Arc::clone(server),
+            slots,
+            out,
+            news,
+            tools: Mutex::default(),
+            asked: Mutex::default(),
+        }
     }
 
     /// Hands a frame of the server on.
@@ -37,6 +53,27 @@ impl Context {
     pub(crate) fn tell(&self, news: News) {
         // The desk leaves last.
         let _ = self.news.send(news);
+    }
+
+    /// Takes note of a question on the stream of a call.
+    pub(crate) fn note_asked(&self, id: Id<'_>, lost: &CancellationToken) {
+        let mut asked = self.asked();
+        // Those of calls that have ended.
+        asked.retain(|(_, lost)| !lost.is_cancelled());
+        if asked.len() < MOST_ASKED {
+            asked.push((id.to_owned(), lost.clone()));
+        }
+    }
+
+    /// What ends the call on whose stream this was asked, newest first.
+    pub(crate) fn take_asked(&self, id: Id<'_>) -> Option<CancellationToken> {
+        let mut asked = self.asked();
+        let at = asked.iter().rposition(|(known, _)| known.borrow().is(id))?;
+        Some(asked.remove(at).1)
+    }
+
+    fn asked(&self) -> MutexGuard<'_, Vec<(RequestId, CancellationToken)>> {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn tools(&self) -> MutexGuard<'_, SeenTools> {

@@ -27,7 +27,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     context::{Context, News},
-    exchange::{self, Call, Kind},
+    exchange::{self, Call, Kind, Note},
     link::Beside,
     listen,
     session::Session,
@@ -174,7 +174,11 @@ impl Desk {
             _ => {
                 self.opens_stream = frame.method() == Some("notifications/initialized");
                 let headers = self.headers(&frame, version.as_deref());
-                self.deliver(headers, bytes.clone(), None);
+                let note = match frame.id().filter(|_| frame.is_response()) {
+                    Some(id) => Note::Answer { call: self.context.take_asked(id) },
+                    None => Note::Notification { after: None },
+                };
+                self.deliver(headers, bytes.clone(), note);
             }
         }
     }
@@ -220,6 +224,7 @@ impl Desk {
             has_left,
             lists_tools,
             cancelled: cancelled.clone(),
+            unanswered: CancellationToken::new(),
         };
         let context = Arc::clone(&self.context);
         let task = tokio::spawn(async move {
@@ -257,13 +262,13 @@ impl Desk {
             None => None,
         };
         let headers = self.headers(frame, None);
-        self.deliver(headers, bytes, after);
+        self.deliver(headers, bytes, Note::Notification { after });
     }
 
-    fn deliver(&mut self, headers: HeaderMap, body: Bytes, after: Option<oneshot::Receiver<()>>) {
+    fn deliver(&mut self, headers: HeaderMap, body: Bytes, note: Note) {
         self.waits = true;
         let (context, session) = (Arc::clone(&self.context), self.session.clone());
-        tokio::spawn(exchange::deliver(context, session, headers, body, after));
+        tokio::spawn(exchange::deliver(context, session, headers, body, note));
     }
 
     /// The headers of a frame that is no request.

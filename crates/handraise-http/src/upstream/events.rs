@@ -50,13 +50,14 @@ impl Progress {
     }
 }
 
-/// Reads a stream to its end, or to the answer to `request`, which `answered` sees before anybody else.
+/// Reads a stream to its end, or to the answer to `request`. `seen` sees that, and what the server asks on the stream of a
+/// request, before anybody else.
 pub(crate) async fn read(
     context: &Context,
     body: Incoming,
     progress: &mut Progress,
     request: Option<Id<'_>>,
-    mut answered: impl FnMut(&ServerFrame<'_>),
+    mut seen: impl FnMut(&ServerFrame<'_>),
 ) -> End {
     progress.reader = Reader::new(context.server.limit);
     let room = &context.server.room;
@@ -84,7 +85,7 @@ pub(crate) async fn read(
                 }
             };
             for bytes in frames {
-                match request.map_or(Ok(false), |id| is_answer(&bytes, id, &mut answered)) {
+                match request.map_or(Ok(false), |id| is_answer(&bytes, id, &mut seen)) {
                     Ok(is_answer) => is_answered |= is_answer,
                     Err(failure) => return End::Failed(failure),
                 }
@@ -145,23 +146,26 @@ fn message(event: Event) -> Vec<Bytes> {
     if event.is_message() { answer::frames(&event.data.into()) } else { Vec::new() }
 }
 
-/// Whether a frame answers the request; then `answered` has seen it.
+/// Whether a frame answers the request; `seen` has seen it then, or where it is a question.
 ///
 /// # Errors
 /// When it would be the answer and is no JSON: nobody could read it, and no other will come.
 fn is_answer(
     bytes: &[u8],
     request: Id<'_>,
-    answered: &mut impl FnMut(&ServerFrame<'_>),
+    seen: &mut impl FnMut(&ServerFrame<'_>),
 ) -> Result<bool, Failure> {
     let Ok(frame) = ServerFrame::read(bytes, |_| Looks::default()) else { return Ok(false) };
+    if frame.request_id().is_some() {
+        seen(&frame);
+    }
     if frame.response_id().is_none_or(|id| !id.is(request)) {
         return Ok(false);
     }
     if !frame.is_json() {
         return Err(Failure::NoResponse);
     }
-    answered(&frame);
+    seen(&frame);
     Ok(true)
 }
 

@@ -33,8 +33,10 @@ use super::{
 const SHORT: Duration = Duration::from_secs(30);
 /// How long a call that was cancelled may still be answered.
 const AFTER_CANCEL: Duration = Duration::from_secs(1);
-/// How often a stream that broke is come back to without anything new.
+/// How often a stream that broke is come back to without anything new, and an answer is sent.
 const MOST_TRIES: u32 = 5;
+/// How long to wait before an answer is sent for the second time.
+const FIRST_AGAIN: Duration = Duration::from_millis(250);
 
 /// A request on its way.
 pub(crate) struct Call {
@@ -49,6 +51,8 @@ pub(crate) struct Call {
     pub(crate) lists_tools: bool,
     /// The client no longer waits for the answer.
     pub(crate) cancelled: CancellationToken,
+    /// Fires when the answer to a question that came on its stream is lost.
+    pub(crate) unanswered: CancellationToken,
 }
 
 /// What a request belongs to.
@@ -84,8 +88,11 @@ pub(crate) async fn run(context: Arc<Context>, mut call: Call) {
     let outcome = tokio::select! {
         outcome = attempt(&context, &call, has_left) => outcome,
         () = lost => Err(Failure::SessionLost),
+        () = call.unanswered.cancelled() => Err(Failure::AnswerLost),
         () = given_up => Ok(()),
     };
+    // What it was asked is nobody's any more.
+    call.unanswered.cancel();
     if let Err(failure) = outcome {
         if let (Failure::SessionLost, Some(session)) = (&failure, &session) {
             session.lost.cancel();
@@ -122,7 +129,7 @@ async fn attempt(context: &Context, call: &Call, has_left: oneshot::Sender<()>) 
         Answer::Frames(frames, held) => {
             for bytes in frames {
                 if let Ok(frame) = ServerFrame::read(&bytes, |_| Looks::default())
-                    && frame.response_id().is_some_and(|found| found.is(id))
+                    && (frame.request_id().is_some() || frame.response_id().is_some_and(|found| found.is(id)))
                 {
                     answered(&frame);
                 }
@@ -206,8 +213,12 @@ pub(crate) fn backoff(asked: Option<Duration>, tries: u32) -> Duration {
     first.saturating_mul(2_u32.saturating_pow(tries)).min(MOST)
 }
 
-/// Learns from an answer what later requests need.
+/// Learns from an answer what later requests need, and from a question what its answer belongs to.
 fn observe(context: &Context, call: &Call, frame: &ServerFrame<'_>, given: Option<&HeaderValue>) {
+    if let Some(id) = frame.request_id() {
+        context.note_asked(id, &call.unanswered);
+        return;
+    }
     if let Kind::Opening(number) = call.kind {
         let version = frame.result_member("protocolVersion").and_then(version);
         if let Some(version) = version {
@@ -227,34 +238,79 @@ fn version(json: &str) -> Option<HeaderValue> {
     HeaderValue::from_str(text).ok().filter(|_| fits && !text.is_empty())
 }
 
-/// Sends what the server answers with 202: a notification, or an answer to a question of its own.
+/// What the server answers with 202.
+pub(crate) enum Note {
+    Notification {
+        /// Completes once what it is about has left.
+        after: Option<oneshot::Receiver<()>>,
+    },
+    /// The answer to a question of the server's.
+    Answer {
+        /// What ends the call that waits for it.
+        call: Option<CancellationToken>,
+    },
+}
+
+/// How it was taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Taken {
+    Yes,
+    /// The server has it, and does not want it.
+    No,
+    /// The server does not have it, or cannot do anything with it now.
+    Lost,
+}
+
+/// Sends what the server answers with 202. An answer that is lost is sent again: it counts once, by its id.
 pub(crate) async fn deliver(
     context: Arc<Context>,
     session: Option<Arc<Session>>,
     headers: HeaderMap,
     body: Bytes,
-    after: Option<oneshot::Receiver<()>>,
+    note: Note,
 ) {
-    if let Some(after) = after {
-        // What it is about has to be there first.
-        let _ = timeout(SHORT, after).await;
-    }
-    let response = timeout(SHORT, context.server.http.request(post(&context, &headers, body, None))).await;
-    let is_delivered = match response {
-        Ok(Ok(response)) => is_taken(&context, response, session.as_deref()).await,
-        Ok(Err(error)) => {
-            tracing::warn!("a notification does not reach the MCP server: {}", Failure::unreachable(&error));
-            false
+    let (tries, call) = match note {
+        Note::Notification { after } => {
+            if let Some(after) = after {
+                let _ = timeout(SHORT, after).await;
+            }
+            (1, None)
         }
-        Err(_) => {
-            tracing::warn!("the MCP server does not take a notification in time");
-            false
-        }
+        Note::Answer { call } => (MOST_TRIES, call),
     };
-    context.tell(News::Delivered { is_delivered });
+    let sending = async {
+        for before in 0..tries {
+            if before > 0 {
+                sleep(backoff(Some(FIRST_AGAIN), before - 1)).await;
+            }
+            let request = post(&context, &headers, body.clone(), None);
+            let taken = match context.server.http.request(request).await {
+                Ok(response) => take(&context, response, session.as_deref()).await,
+                Err(error) => {
+                    let failure = Failure::unreachable(&error);
+                    tracing::warn!("a notification or an answer does not reach the MCP server: {failure}");
+                    Taken::Lost
+                }
+            };
+            if taken != Taken::Lost {
+                return taken;
+            }
+        }
+        Taken::Lost
+    };
+    let taken = timeout(SHORT, sending).await.unwrap_or_else(|_| {
+        tracing::warn!("the MCP server does not take a notification or an answer in time");
+        Taken::Lost
+    });
+    if taken == Taken::Lost
+        && let Some(call) = call
+    {
+        call.cancel();
+    }
+    context.tell(News::Delivered { is_delivered: taken == Taken::Yes });
 }
 
-async fn is_taken(context: &Context, response: Response<Incoming>, session: Option<&Session>) -> bool {
+async fn take(context: &Context, response: Response<Incoming>, session: Option<&Session>) -> Taken {
     let status = response.status();
     if status == StatusCode::NOT_FOUND
         && let Some(session) = session.filter(|session| session.id.is_some())
@@ -262,14 +318,16 @@ async fn is_taken(context: &Context, response: Response<Incoming>, session: Opti
         session.lost.cancel();
     }
     if !status.is_success() {
-        tracing::warn!(status = status.as_u16(), "the MCP server refuses a notification");
-        return false;
+        tracing::warn!(status = status.as_u16(), "the MCP server refuses a notification or an answer");
+        let is_lost = status.is_server_error()
+            || matches!(status, StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS);
+        return if is_lost { Taken::Lost } else { Taken::No };
     }
     if answer::content(response.headers()) != Content::Events {
         // So that the connection can be used again.
         let _ = timeout(SHORT, collect(response.into_body(), 4096, &mut context.server.room.reading())).await;
     }
-    true
+    Taken::Yes
 }
 
 /// Tells the server that a session is over.

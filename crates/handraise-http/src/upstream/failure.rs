@@ -25,6 +25,8 @@ pub(crate) enum Failure {
          (mcp.in_flight_bytes); try again later"
     )]
     Full(usize),
+    #[error("the answer to a question of the MCP server does not reach it, so that this call cannot go on")]
+    AnswerLost,
     #[error("the MCP server no longer knows the session; initialize again")]
     SessionLost,
 }

@@ -62,6 +62,14 @@ impl<'a> Id<'a> {
         }
     }
 
+    /// The integer that a number is, however it is spelled, and `None` of a string: `1.0` is 1.
+    pub fn integer(self) -> Option<i64> {
+        match self.key() {
+            Key::Integer(number) => Some(number),
+            Key::Text(_) => None,
+        }
+    }
+
     /// A copy that outlives the frame.
     pub fn to_owned(self) -> RequestId {
         RequestId { raw: self.raw.into() }

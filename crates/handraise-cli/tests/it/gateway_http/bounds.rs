@@ -285,6 +285,8 @@ fn s37_only_so_many_events_are_kept_for_a_client_that_comes_back() {
     stream.stream();
     let first = stream.event().unwrap();
     while stream.event().is_some() {}
+    // They are counted when they go, and not when somebody misses them.
+    assert_eq!(front.metric("replay_dropped_total"), 41);
     let mut again = front.request("GET", &[("Mcp-Session-Id", &session), ("Last-Event-ID", &first.id)], b"");
     again.stream();
     let mut events = 0;

@@ -4,7 +4,7 @@ use std::{
     net::TcpStream,
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -154,7 +154,7 @@ fn headers_of_a_call_go_with_every_run_of_it_and_follow_its_arguments_in_both_er
         (&newer[..], [None, some("blue")], [some("A1B2-C3D4"), some("blue")]),
         (&[], [None, None], [None, None]),
     ] {
-        let session = front.initialize("2025-06-18", &json!({"elicitation": {}}), beside);
+        let session = front.initialize("2025-06-18", &json!({"elicitation": {}}), &[]);
         let named = [("Mcp-Session-Id", session.as_str())];
         front.post(&named, &list).answer_in_time();
         let mut stream = front.post(&[&named[..], beside].concat(), &tap);
@@ -170,13 +170,15 @@ fn headers_of_a_call_go_with_every_run_of_it_and_follow_its_arguments_in_both_er
         assert_eq!(taps(seen), [first, again]);
         seen += 2;
     }
-    // What is known to mirror an argument is what the argument says, also where a header never decides.
+    // What is known to mirror an argument says what the argument says, or nothing runs.
     let session = front.initialize("2025-06-18", &json!({}), &[]);
-    let named = [("Mcp-Session-Id", session.as_str()), ("Mcp-Param-Device", "emulator-5554")];
-    front.post(&named, &list).answer_in_time();
+    let named = ("Mcp-Session-Id", session.as_str());
+    front.post(&[named], &list).answer_in_time();
     let mut chosen = tap.clone();
     chosen["params"]["arguments"]["deviceId"] = json!("A1B2-C3D4");
-    front.post(&named, &chosen).answer_in_time();
+    let (status, error) = front.post(&[named, ("Mcp-Param-Device", "emulator-5554")], &chosen).answer();
+    assert_eq!((status, &error["error"]["code"], taps(seen).len()), (400, &json!(-32020), 0), "{error}");
+    front.post(&[named, ("Mcp-Param-Device", "A1B2-C3D4")], &chosen).answer_in_time();
     assert_eq!(taps(seen), [[some("A1B2-C3D4"), None]]);
     seen += 1;
     // And in the era of the headers.
@@ -193,4 +195,83 @@ fn headers_of_a_call_go_with_every_run_of_it_and_follow_its_arguments_in_both_er
     let runs = taps(seen);
     assert_eq!(runs.last(), Some(&[some("A1B2-C3D4"), some("blue")]), "{runs:?}");
     assert!(runs.iter().all(|[_, team]| *team == some("blue")), "{runs:?}");
+}
+
+/// A server that asks on the stream of a call, and fails to take so many answers in this way.
+fn asking(failures: usize, fail: impl Fn(&mut TcpStream) + Send + Sync + 'static) -> (Rig, Arc<AtomicUsize>) {
+    let answers = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&answers);
+    let rig = Rig::start(move |asked, stream| {
+        let frame = asked.json();
+        match frame["method"].as_str() {
+            Some("initialize") => {
+                let json = "Content-Type: application/json\r\nMcp-Session-Id: s\r\n";
+                let result = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {"name": "s", "version": "1"}});
+                respond(
+                    stream,
+                    200,
+                    json,
+                    &json!({"jsonrpc": "2.0", "id": frame["id"], "result": result}).to_string(),
+                );
+            }
+            Some("tools/call") => {
+                begin_events(stream);
+                write(stream, b"data: {\"jsonrpc\":\"2.0\",\"id\":77,\"method\":\"elicitation/create\",\"params\":{\"message\":\"m\",\"requestedSchema\":{\"type\":\"object\",\"properties\":{}}}}\n\n");
+                for _ in 0..1500 {
+                    if count.load(Ordering::Relaxed) > failures {
+                        break;
+                    }
+                    std::thread::sleep(Duration::from_millis(10));
+                }
+                let answer = json!({"jsonrpc": "2.0", "id": frame["id"], "result": {"content": [{"type": "text", "text": "answered"}]}});
+                write(stream, format!("data: {answer}\n\n").as_bytes());
+            }
+            None if asked.method == "POST" => {
+                if count.fetch_add(1, Ordering::Relaxed) < failures {
+                    return fail(stream);
+                }
+                respond(stream, 202, "", "");
+            }
+            Some(_) => respond(stream, 202, "", ""),
+            None => respond(stream, 405, "", ""),
+        }
+    });
+    (rig, answers)
+}
+
+/// Calls a tool, and answers its question; the answer to the call.
+fn answered(url: &str) -> Value {
+    let home = Home::new();
+    let front = Front::in_front_of(&home, url, &[]);
+    let session = front.initialize("2025-11-25", &json!({"elicitation": {}}), &[]);
+    let named = [("Mcp-Session-Id", session.as_str())];
+    let call =
+        json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "x", "arguments": {}}});
+    let mut stream = front.post(&named, &call);
+    stream.stream();
+    let id = stream.event().unwrap().frame()["id"].clone();
+    let answer = json!({"jsonrpc": "2.0", "id": id, "result": {"action": "decline"}});
+    assert_eq!(front.post(&named, &answer).head().status, 202);
+    let end = stream.event().unwrap().frame();
+    assert_eq!(end["id"], 1, "{end}");
+    end
+}
+
+#[test]
+fn an_answer_that_the_server_did_not_get_is_sent_again_and_one_that_it_never_gets_ends_the_call() {
+    for (failures, status) in [(1, None), (1, Some(503)), (2, None)] {
+        let (rig, answers) = asking(failures, move |stream| {
+            if let Some(status) = status {
+                respond(stream, status, "", "");
+            }
+        });
+        let end = answered(&rig.url);
+        assert_eq!(end["result"]["content"][0]["text"], "answered", "{end}");
+        assert_eq!(answers.load(Ordering::Relaxed), failures + 1);
+    }
+    let (rig, answers) = asking(usize::MAX, |_| ());
+    let end = answered(&rig.url);
+    let message = end["error"]["message"].as_str().unwrap();
+    assert!(message.contains("the answer to a question of the MCP server does not reach it"), "{end}");
+    assert_eq!(answers.load(Ordering::Relaxed), 5);
 }

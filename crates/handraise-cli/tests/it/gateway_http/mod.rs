@@ -10,6 +10,7 @@ mod confirming;
 mod crossing;
 mod ending;
 mod guarded;
+mod headers;
 mod in_front_of_a_url;
 mod modern;
 mod over_cut_streams;

@@ -218,9 +218,43 @@ fn a_server_that_keeps_ending_is_started_less_and_less_often_and_nobody_waits_fo
     let waited = (SystemClock.boot_millis() - begun) / 1000 + 1;
     assert!(starts() <= 4 + (2 * waited).ilog2() as usize, "{} starts in {waited} s", starts());
     assert!(front.log.text().contains("keeps ending"), "{}", front.log.text());
-    // Sessions are started by their clients, and have nothing to do with it.
+    // Sessions have nothing to do with it.
     std::fs::write(&works, "").unwrap();
     front.initialize("2025-11-25", &json!({}), &[]);
     std::thread::sleep(std::time::Duration::from_secs(after.parse().unwrap()));
     assert_eq!(call(&front, &json!(1), "echo", &json!({"text": "a"})).answer().0, 200);
+}
+
+#[test]
+fn a_server_that_ends_before_it_opens_a_session_is_started_less_and_less_often() {
+    let home = Home::new();
+    let file = |name: &str| home.path().join(name).to_str().unwrap().to_owned();
+    let (starts, works) = (file("starts"), file("works"));
+    let script = format!("echo >> {starts}; [ -e {works} ] || exit 9; exec \"$@\"");
+    let before = ["sh", "-c", script.as_str(), "sh"];
+    let front = Front::start_with(&home, &FrontSetup { before: &before, ..FrontSetup::default() });
+    let starts = || std::fs::read_to_string(&starts).unwrap().lines().count();
+    let opening = crate::support::initialize("2025-11-25", &json!({}));
+    let begun = SystemClock.boot_millis();
+    let mut after = String::new();
+    while front.metric("refused_total{reason=\"restarting\"}") < 50 {
+        let mut refused = front.post(&[], &opening);
+        let head = refused.head();
+        if head.status == 503 {
+            head.header("retry-after").clone_into(&mut after);
+        } else {
+            assert!(refused.body(&head).contains("exit status 9"));
+        }
+    }
+    let waited = (SystemClock.boot_millis() - begun) / 1000 + 1;
+    assert!(starts() <= 4 + (2 * waited).ilog2() as usize, "{} starts in {waited} s", starts());
+    // Once one has opened, those before are forgotten; and one that ends later has opened.
+    std::fs::write(&works, "").unwrap();
+    std::thread::sleep(std::time::Duration::from_secs(after.parse().unwrap()));
+    for _ in 0..4 {
+        let session = front.initialize("2025-11-25", &json!({}), &[]);
+        let die = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+            "params": {"name": "die", "arguments": {"status": 3}}});
+        front.post(&[("Mcp-Session-Id", &session)], &die).answer();
+    }
 }

@@ -292,12 +292,17 @@ fn headers_of_another_era_change_nothing_about_a_session() {
     let home = Home::new();
     let setup = FrontSetup { server: &["--era", "legacy"], variables: &UNHURRIED, ..FrontSetup::default() };
     let front = Front::start_with(&home, &setup);
-    let newer =
-        [("MCP-Protocol-Version", "2026-07-28"), ("Mcp-Method", "server/discover"), ("Mcp-Name", "x")];
+    let newer = ("MCP-Protocol-Version", "2026-07-28");
     let discover = json!({"jsonrpc": "2.0", "id": 0, "method": "server/discover", "params": {}});
-    assert_eq!(front.post(&newer, &discover).head().status, 400);
-    let session = front.initialize("2025-06-18", &json!({"elicitation": {}}), &newer);
-    let headers = [&newer[..], &[("Mcp-Session-Id", &session)]].concat();
+    let failed = front.post(&[newer, ("Mcp-Method", "server/discover")], &discover).answer();
+    assert_eq!((failed.0, &failed.1["error"]["code"]), (400, &json!(-32602)), "{}", failed.1);
+    let opening = crate::support::initialize("2025-06-18", &json!({"elicitation": {}}));
+    let opened = front.post(&[newer, ("Mcp-Method", "initialize")], &opening).head();
+    let session = ("Mcp-Session-Id", opened.header("mcp-session-id"));
+    let initialized = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+    let headers = [newer, session, ("Mcp-Method", "notifications/initialized")];
+    assert_eq!(front.post(&headers, &initialized).head().status, 202);
+    let headers = [newer, session, ("Mcp-Method", "tools/call"), ("Mcp-Name", "tapOn")];
     let mut stream = front.post(&headers, &tap(1));
     stream.stream();
     let ask = stream.event().unwrap().frame();

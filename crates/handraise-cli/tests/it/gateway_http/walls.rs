@@ -121,6 +121,32 @@ fn s6_principals_never_share_a_server_and_s10_a_state_is_its_principals_and_sess
 }
 
 #[test]
+fn s37_one_caller_cannot_take_the_places_of_another() {
+    for variable in ["HANDRAISE_MCP__SESSIONS", "HANDRAISE_MCP__CHILDREN"] {
+        let home = Home::new();
+        home.write_config(&callers(&[("ada", "token of ada"), ("bob", "token of bob")]));
+        let front =
+            Front::start_with(&home, &FrontSetup { variables: &[(variable, "4")], ..FrontSetup::default() });
+        let opening = crate::support::initialize("2025-11-25", &json!({}));
+        let open = |caller| front.post(&[caller], &opening).head().status;
+        // Half of the places are kept in equal shares: one of four for each of two.
+        assert_eq!([ADA; 6].map(open), [200, 200, 200, 503, 503, 503], "{variable}");
+        assert_eq!([BOB; 2].map(open), [200, 503], "{variable}");
+    }
+    // The other's share is there for requests without a session too.
+    let home = Home::new();
+    home.write_config(&callers(&[("ada", "token of ada"), ("bob", "token of bob")]));
+    let variables = [("HANDRAISE_MCP__CHILDREN", "4")];
+    let front = Front::start_with(&home, &FrontSetup { variables: &variables, ..FrontSetup::default() });
+    let opening = crate::support::initialize("2025-11-25", &json!({}));
+    for _ in 0..6 {
+        front.post(&[ADA], &opening).head();
+    }
+    let answer = modern_tap(&front, BOB, &json!({}), None);
+    assert!(answer["result"].is_object(), "{answer}");
+}
+
+#[test]
 fn s10_rebound_names_and_foreign_pages_are_refused() {
     let home = Home::new();
     let variables = [

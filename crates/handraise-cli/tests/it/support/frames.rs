@@ -37,5 +37,8 @@ pub(crate) fn mirrors(frame: &Value) -> Vec<(&'static str, String)> {
     let params = &frame["params"];
     let name = params["name"].as_str().or(params["uri"].as_str()).or(params["taskId"].as_str());
     headers.extend(name.map(|name| ("Mcp-Name", name.to_owned())));
+    // The argument of the scripted server's tools that is also a header.
+    let device = params["arguments"]["deviceId"].as_str().filter(|_| frame["method"] == "tools/call");
+    headers.extend(device.map(|device| ("Mcp-Param-Device", device.to_owned())));
     headers
 }

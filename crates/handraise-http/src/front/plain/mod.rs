@@ -96,6 +96,8 @@ where
             Begun::Incomplete(arriving) => reception.collect(&mut wire, arriving).await.ok()?,
             Begun::Other => {
                 drop(busy);
+                // What is no whole head yet has its time.
+                place.has_read();
                 return Some(wire.into_rest());
             }
         };

@@ -96,7 +96,8 @@ pub fn check<'h>(
     Ok(())
 }
 
-fn is_mirror(name: &str) -> bool {
+/// Whether a header of this name mirrors something of a request's body.
+pub fn is_mirror(name: &str) -> bool {
     let is = |other: &str| name.eq_ignore_ascii_case(other);
     is(PROTOCOL_VERSION)
         || is(METHOD)

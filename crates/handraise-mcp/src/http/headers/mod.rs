@@ -13,7 +13,7 @@ use std::borrow::Cow;
 
 use crate::frame::{ClientFrame, Quoted, Scanner};
 
-pub use check::{HEADER_MISMATCH, HeaderMismatch, check};
+pub use check::{HEADER_MISMATCH, HeaderMismatch, check, is_mirror};
 pub use tool::{InvalidAnnotation, SeenTools, ToolHeaders};
 pub use value::{decode, encode};
 
