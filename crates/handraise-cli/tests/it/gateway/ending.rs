@@ -99,7 +99,8 @@ fn s35_nothing_of_a_killed_supervisor_is_left() {
 
 /// A launcher in JavaScript, as npx is one: it starts what it is given with its own stdio, and waits. What it starts is
 /// in a session of its own, and what it is told to end by does not end it.
-const LAUNCHER: &str = "
+/// A package's program that starts a server in a session of its own, and does not end when it is asked to.
+const LAUNCHER: &str = "#!/usr/bin/env node
 const { spawn } = require('node:child_process');
 const child = spawn(process.argv[2], process.argv.slice(3), { stdio: 'inherit', detached: true });
 child.on('exit', code => process.exit(code ?? 1));
@@ -107,23 +108,25 @@ process.on('SIGTERM', () => {});
 ";
 
 #[test]
-fn s35_nothing_of_a_killed_gateway_is_left_through_a_chain_of_launchers() {
-    if Command::new("node").arg("--version").output().is_err() {
-        println!("skipped: node is not installed");
+fn s35_nothing_of_a_killed_gateway_is_left_through_npx_and_node() {
+    if Command::new("npx").arg("--version").output().is_err() {
+        println!("skipped: npx is not installed");
         return;
     }
     let home = Home::new();
-    let script = home.path().join("launcher.cjs");
-    std::fs::write(&script, LAUNCHER).unwrap();
-    let script = script.to_str().unwrap();
-    let before = ["sh", "-c", "node \"$@\"; exit $?", "npx", script, "node", script];
+    let package = home.path().join("package");
+    std::fs::create_dir(&package).unwrap();
+    let manifest = json!({"name": "launcher", "version": "1.0.0", "bin": "launcher.cjs"});
+    std::fs::write(package.join("package.json"), manifest.to_string()).unwrap();
+    std::fs::write(package.join("launcher.cjs"), LAUNCHER).unwrap();
+    let before = ["npx", "--offline", "--yes", package.to_str().unwrap()];
     let mut gateway = Gateway::start_with(&home, &Setup { server: &[], variables: &[], before: &before });
     gateway.initialize("2025-11-25", &json!({}));
     gateway.answer(&json!(1), "leave", &json!({}));
     let below = tree(gateway.child.id());
     assert!(
         below.len() >= 6,
-        "a supervisor, a shell, two launchers, the server, and what it left: {below:?}"
+        "a supervisor, npx, a shell, the launcher, the server, and what it left: {below:?}"
     );
     gateway.kill();
     assert_gone(&below);

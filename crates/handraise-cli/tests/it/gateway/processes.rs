@@ -7,7 +7,7 @@ use super::asking::{
     modern::{modern_ask, retry},
     refusal, respond, session, tap,
 };
-use crate::support::{Gateway, Home, Setup, alive, binary, kill, tree, wait_for};
+use crate::support::{Gateway, Home, Setup, assert_gone, binary, kill, tree, wait_for};
 
 #[test]
 fn a_server_that_dies_while_its_refusal_is_asked_about_ends_the_call_with_an_error() {
@@ -100,8 +100,24 @@ fn s35_nothing_is_left_of_a_gateway_that_is_killed_while_it_asks() {
     let mut gateway = session(&home, &[], &[]);
     ask(&mut gateway, &json!(1));
     let below = tree(gateway.child.id());
-    kill(gateway.child.id());
-    wait_for("the end", || below.iter().all(|process| !alive(*process)).then_some(()));
+    gateway.kill();
+    assert_gone(&below);
+}
+
+#[test]
+fn s35_nothing_is_left_of_a_gateway_that_is_killed_while_a_call_runs_again() {
+    let home = Home::new();
+    let mut gateway = session(&home, &[], &[]);
+    gateway.call(&json!(1), "swipe", &json!({"steps": 1, "pauseMs": 100}));
+    let question = wait_for("the question", || {
+        let frame = gateway.receive();
+        (frame["method"] == "elicitation/create").then_some(frame)
+    });
+    respond(&mut gateway, &question, &accept(SECOND));
+    wait_for("the second run", || (gateway.count("swipe") == 2).then_some(()));
+    let below = tree(gateway.child.id());
+    gateway.kill();
+    assert_gone(&below);
 }
 
 #[test]

@@ -26,6 +26,18 @@ fn check_differential(
     end: &str,
     before: &[&str],
     arguments: &[&str],
+    write: impl FnMut(&mut Gateway, &[u8]),
+) {
+    check_differential_with(["", ""], end, before, arguments, write);
+}
+
+/// The same where this stands before every frame of the client, and of the server, and is none.
+#[track_caller]
+fn check_differential_with(
+    [stray, noise]: [&str; 2],
+    end: &str,
+    before: &[&str],
+    arguments: &[&str],
     mut write: impl FnMut(&mut Gateway, &[u8]),
 ) {
     assert!(
@@ -35,19 +47,21 @@ fn check_differential(
         FROM_SERVER.len()
     );
     let home = Home::new();
-    let (question, answer) = (joined(FROM_CLIENT, end), joined(FROM_SERVER, end));
+    let frames = joined(FROM_CLIENT, end);
+    let (question, answer) =
+        (joined(FROM_CLIENT, &format!("{end}{stray}")), joined(FROM_SERVER, &format!("{end}{noise}")));
     let file = home.path().join("answer");
-    std::fs::write(&file, &answer).unwrap();
+    std::fs::write(&file, format!("{noise}{answer}")).unwrap();
     let after = FROM_CLIENT.len().to_string();
     let raw = ["--raw", file.to_str().unwrap(), "--after", &after];
     let server = [&raw, arguments].concat();
     let mut gateway = Gateway::start_with(&home, &Setup { server: &server, variables: &[], before });
-    write(&mut gateway, question.as_bytes());
+    write(&mut gateway, format!("{stray}{question}").as_bytes());
     for expected in FROM_SERVER {
         let line = String::from_utf8(gateway.line()).unwrap();
         assert_eq!(line, format!("{expected}{end}"));
     }
-    assert_eq!(String::from_utf8(gateway.received()).unwrap(), question);
+    assert_eq!(String::from_utf8(gateway.received()).unwrap(), frames);
     gateway.close();
     // What the server has not answered when it ends is answered for it, and that is all.
     let rest = String::from_utf8(gateway.rest()).unwrap();
@@ -78,6 +92,48 @@ fn every_frame_comes_out_as_it_went_in_when_it_is_split_at_every_byte() {
 #[test]
 fn every_frame_comes_out_as_it_went_in_with_crlf() {
     check_differential("\r\n", &[], &["--pieces", "7"], at_once);
+}
+
+#[test]
+fn every_frame_comes_out_as_it_went_in_among_marks_blank_lines_and_noise() {
+    for (end, pieces) in [("\n", "1000000"), ("\r\n", "5")] {
+        let noise = format!("Server listening…{end} {end}{end}\u{feff}");
+        let stray = format!("{end} \t{end}\u{feff}");
+        check_differential_with([&stray, &noise], end, &[], &["--pieces", pieces], at_once);
+    }
+}
+
+#[test]
+fn a_legacy_session_never_sees_input_required() {
+    let said = [
+        r#"{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}}"#.to_owned(),
+        r#"{"jsonrpc":"2.0","id":1,"result":{"resultType":"input_required","inputRequests":{}}}"#.to_owned(),
+        r#"{"jsonrpc":"2.0","id":2,"result":{"resultType":"input\u005frequired","inputRequests":{}}}"#.to_owned(),
+        r#"{"jsonrpc":"2.0","id":3,"result":{"result\u0054ype":"\u0069nput_required"}}"#.to_owned(),
+        r#"{"jsonrpc":"2.0","id":4,"result":{"resultType":"complete","resultType":"input_required"}}"#.to_owned(),
+        format!(r#"{{"jsonrpc":"2.0","id":5,"result":{{"a":"{0}","resultType":"input_required","b":"{0}"}}}}"#, "x".repeat(300_000)),
+        r#"{"result":{"resultType":"input_required","inputRequests":{}},"jsonrpc":"2.0","id":6}"#.to_owned(),
+    ];
+    let home = Home::new();
+    let file = home.path().join("answer");
+    std::fs::write(&file, said.join("\n") + "\n").unwrap();
+    let calls = said.len() - 1;
+    let after = (calls + 2).to_string();
+    let mut gateway = Gateway::start(&home, &["--raw", file.to_str().unwrap(), "--after", &after]);
+    let hello = json!({"protocolVersion": "2025-11-25", "capabilities": {"elicitation": {}}, "clientInfo": {"name": "c", "version": "1"}});
+    gateway.send(&json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello}));
+    gateway.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+    for id in 1..=calls {
+        gateway.call(&json!(id), "echo", &json!({}));
+    }
+    assert!(gateway.receive()["result"].is_object());
+    for id in 1..=calls {
+        let answer = gateway.receive();
+        assert!(
+            answer["id"] == id && answer["error"]["code"] == -32603 && answer["result"].is_null(),
+            "{answer}"
+        );
+    }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{FIRST, Gateway, SECOND, accept, ask, assert_ran_on, respond, session, start, tap};
+use super::{FIRST, Gateway, SECOND, accept, ask, assert_ran_on, respond, session, start};
 use crate::support::Home;
 
 /// A request of the modern era, which says for itself what its client can do.
@@ -151,15 +151,6 @@ fn a_foreign_state_runs_nothing_before_a_server_that_knows_no_discovery() {
     assert_eq!(error["error"]["data"]["reason"], "invalid_request_state", "{error}");
     assert_eq!(gateway.outcomes(1), ["invalid"]);
     assert_eq!(gateway.count("tapOn"), 0);
-}
-
-#[test]
-fn a_legacy_session_never_sees_input_required() {
-    let home = Home::new();
-    let mut gateway = session(&home, &[], &[]);
-    gateway.send(&tap(&json!(1)));
-    let line = String::from_utf8(gateway.line()).unwrap();
-    assert!(!line.contains("input_required") && line.contains("elicitation/create"), "{line}");
 }
 
 #[test]
