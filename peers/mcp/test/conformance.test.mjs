@@ -45,18 +45,6 @@ const DIFFERS = {
   },
 };
 
-const UNCHECKED = {
-  direct: "SUCCESS",
-  behind: "FAILURE",
-  why: "Over stdio, the SDK's server looks at the version of the first request only.",
-};
-
-/** Checks that may end otherwise when the gateway speaks stdio with the server, beside those above. */
-const DIFFERS_OVER_STDIO = {
-  "2026-07-28 server-stateless sep-2575-server-unsupported-version-error": UNCHECKED,
-  "2026-07-28 server-stateless sep-2575-http-server-unsupported-version-400": UNCHECKED,
-};
-
 /** A program whose first line of stdout is its URL. */
 async function listening(t, program, ...options) {
   const child = spawn(program, options, { cwd: HERE, stdio: ["ignore", "pipe", "ignore"] });
@@ -77,7 +65,6 @@ for (const [version, program, scenarios] of VERSIONS) {
     assert.deepEqual(failures(alone).filter(([check]) => !differs(check)), []);
     assert.ok(Object.keys(alone).length >= 20, `${Object.keys(alone).length} checks`);
     endsAlike(alone, await checksOf(await gateway("--upstream", direct)), differs);
-    const overStdio = (check) => differs(check) ?? DIFFERS_OVER_STDIO[`${version} ${check}`];
-    endsAlike(alone, await checksOf(await gateway("--", node(), join("conformance", program), "--stdio")), overStdio);
+    endsAlike(alone, await checksOf(await gateway("--", node(), join("conformance", program), "--stdio")), differs);
   });
 }
