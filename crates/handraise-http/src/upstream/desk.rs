@@ -27,9 +27,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     context::{Context, News},
-    exchange::{self, Call, Kind, Note},
+    exchange::{self, Call, Kind},
     link::Beside,
     listen,
+    note::{self, Note},
     session::Session,
 };
 
@@ -268,7 +269,7 @@ impl Desk {
     fn deliver(&mut self, headers: HeaderMap, body: Bytes, note: Note) {
         self.waits = true;
         let (context, session) = (Arc::clone(&self.context), self.session.clone());
-        tokio::spawn(exchange::deliver(context, session, headers, body, note));
+        tokio::spawn(note::deliver(context, session, headers, body, note));
     }
 
     /// The headers of a frame that is no request.

@@ -8,10 +8,9 @@ use handraise_mcp::{
     http::headers::{LAST_EVENT_ID, PARAM_PREFIX, SESSION_ID, mirrored},
 };
 use http::{
-    HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode,
+    HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode,
     header::{ACCEPT, CONTENT_TYPE, USER_AGENT},
 };
-use hyper::body::Incoming;
 use tokio::{
     sync::oneshot,
     time::{sleep, timeout},
@@ -21,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     answer::{self, Answer, Content},
     context::{Context, News},
-    dial::{Outgoing, collect},
+    dial::Outgoing,
     events::{self, End, Progress},
     failure::Failure,
     link::{Arrival, Beside},
@@ -29,14 +28,10 @@ use super::{
     tools,
 };
 
-/// How long a notification, an answer to the server, or the end of a session may take.
-const SHORT: Duration = Duration::from_secs(30);
 /// How long a call that was cancelled may still be answered.
 const AFTER_CANCEL: Duration = Duration::from_secs(1);
-/// How often a stream that broke is come back to without anything new, and an answer is sent.
+/// How often a stream that broke is come back to without anything new.
 const MOST_TRIES: u32 = 5;
-/// How long to wait before an answer is sent for the second time.
-const FIRST_AGAIN: Duration = Duration::from_millis(250);
 
 /// A request on its way.
 pub(crate) struct Call {
@@ -236,98 +231,6 @@ fn version(json: &str) -> Option<HeaderValue> {
     let text = json.strip_prefix('"')?.strip_suffix('"')?;
     let fits = text.len() <= LONGEST && text.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\');
     HeaderValue::from_str(text).ok().filter(|_| fits && !text.is_empty())
-}
-
-/// What the server answers with 202.
-pub(crate) enum Note {
-    Notification {
-        /// Completes once what it is about has left.
-        after: Option<oneshot::Receiver<()>>,
-    },
-    /// The answer to a question of the server's.
-    Answer {
-        /// What ends the call that waits for it.
-        call: Option<CancellationToken>,
-    },
-}
-
-/// How it was taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Taken {
-    Yes,
-    /// The server has it, and does not want it.
-    No,
-    /// The server does not have it, or cannot do anything with it now.
-    Lost,
-}
-
-/// Sends what the server answers with 202. An answer that is lost is sent again: it counts once, by its id.
-pub(crate) async fn deliver(
-    context: Arc<Context>,
-    session: Option<Arc<Session>>,
-    headers: HeaderMap,
-    body: Bytes,
-    note: Note,
-) {
-    let (tries, call) = match note {
-        Note::Notification { after } => {
-            if let Some(after) = after {
-                let _ = timeout(SHORT, after).await;
-            }
-            (1, None)
-        }
-        Note::Answer { call } => (MOST_TRIES, call),
-    };
-    let sending = async {
-        for before in 0..tries {
-            if before > 0 {
-                sleep(backoff(Some(FIRST_AGAIN), before - 1)).await;
-            }
-            let request = post(&context, &headers, body.clone(), None);
-            let taken = match context.server.http.request(request).await {
-                Ok(response) => take(&context, response, session.as_deref()).await,
-                Err(error) => {
-                    let failure = Failure::unreachable(&error);
-                    tracing::warn!("a notification or an answer does not reach the MCP server: {failure}");
-                    Taken::Lost
-                }
-            };
-            if taken != Taken::Lost {
-                return taken;
-            }
-        }
-        Taken::Lost
-    };
-    let taken = timeout(SHORT, sending).await.unwrap_or_else(|_| {
-        tracing::warn!("the MCP server does not take a notification or an answer in time");
-        Taken::Lost
-    });
-    if taken == Taken::Lost
-        && let Some(call) = call
-    {
-        call.cancel();
-    }
-    context.tell(News::Delivered { is_delivered: taken == Taken::Yes });
-}
-
-async fn take(context: &Context, response: Response<Incoming>, session: Option<&Session>) -> Taken {
-    let status = response.status();
-    if status == StatusCode::NOT_FOUND
-        && let Some(session) = session.filter(|session| session.id.is_some())
-    {
-        session.lost.cancel();
-    }
-    if !status.is_success() {
-        tracing::warn!(status = status.as_u16(), "the MCP server refuses a notification or an answer");
-        let is_lost = status.is_server_error()
-            || matches!(status, StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS);
-        return if is_lost { Taken::Lost } else { Taken::No };
-    }
-    if answer::content(response.headers()) != Content::Events {
-        // So that the connection can be used again.
-        let _ = timeout(SHORT, collect(response.into_body(), 4096, &mut context.server.room.reading())).await;
-    }
-    Taken::Yes
 }
 
 /// Tells the server that a session is over.

@@ -25,6 +25,7 @@ mod exchange;
 mod failure;
 mod link;
 mod listen;
+mod note;
 mod room;
 mod server;
 mod session;
