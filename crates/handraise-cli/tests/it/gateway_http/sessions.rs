@@ -231,6 +231,25 @@ fn s6_another_sessions_event_ids_lead_nowhere() {
 }
 
 #[test]
+fn s6_an_event_id_that_two_sessions_have_leads_each_to_its_own_stream() {
+    let home = Home::new();
+    let front = start(&home);
+    let (session, other) = (open(&front), open(&front));
+    let mut streams = [(&session, 1), (&other, 9)].map(|(session, id)| post(&front, session, &tap(id)));
+    let [asked, of_other] = streams.each_mut().map(|stream| {
+        stream.stream();
+        stream.event().unwrap()
+    });
+    assert_eq!(asked.id, of_other.id);
+    let mut resumed = get(&front, &other, Some(&asked.id));
+    resumed.stream();
+    post(&front, &session, &accept(&asked.frame())).head();
+    assert_eq!(streams[0].event().unwrap().frame()["id"], 1);
+    post(&front, &other, &accept(&of_other.frame())).head();
+    assert_eq!((&resumed.event().unwrap().frame()["id"], resumed.event()), (&json!(9), None));
+}
+
+#[test]
 fn a_deleted_session_is_unknown_and_so_is_every_session_after_a_restart() {
     let home = Home::new();
     let mut front = start(&home);
