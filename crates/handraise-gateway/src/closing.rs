@@ -33,6 +33,8 @@ impl Gateway {
         }
         self.progress.last_frames_wait =
             (waits && self.client_sends_no_more()).then(|| self.up.outlet.taken());
+        self.progress.last_words_wait =
+            (!self.down.outlet.is_empty() && self.client_sends_no_more()).then(|| self.down.outlet.taken());
         self.progress.upstream_ended = self.down.has_ended && self.down.outlet.is_empty();
     }
 

@@ -36,6 +36,8 @@ pub(crate) struct Progress {
     pub(crate) upstream_deaf: bool,
     /// The client sends nothing more, and something that it sent waits for the server: how many bytes that has taken.
     pub(crate) last_frames_wait: Option<u64>,
+    /// The client sends nothing more, and something waits for it to read on: how many bytes it has taken.
+    pub(crate) last_words_wait: Option<u64>,
 }
 
 /// What the decision is about.
@@ -82,6 +84,8 @@ enum Phase {
     LastCalls,
     /// A server that takes more of what such a client has sent than so many bytes.
     LastFrames(u64),
+    /// Such a client that takes more than so many bytes, once the server has ended.
+    LastWords(u64),
     /// The server's end, after its client is gone.
     Gone,
     /// The server's end, after its stdin was closed.
@@ -125,7 +129,7 @@ impl Ending {
         if situation.asked_to_end {
             return self.terminate(now);
         }
-        let Progress { client_ended, client_gone, upstream_ended, upstream_deaf, last_frames_wait } =
+        let Progress { client_ended, client_gone, upstream_ended, upstream_deaf, last_frames_wait, .. } =
             situation.progress;
         let deadline = if client_gone {
             self.wait(Phase::Gone, GONE, now)
@@ -156,11 +160,13 @@ impl Ending {
         if situation.progress.upstream_ended || situation.progress.client_gone {
             return self.report();
         }
-        if !situation.is_drained {
-            // What it said last is still being written.
-            return Step::Wait(Some(now + SILENT));
-        }
-        match self.wait(Phase::Stdout, SILENT, now) {
+        // What it said last is still being written.
+        let deadline = match situation.progress.last_words_wait {
+            Some(taken) => self.wait(Phase::LastWords(taken), LAST_CALLS, now),
+            None if !situation.is_drained => return Step::Wait(Some(now + SILENT)),
+            None => self.wait(Phase::Stdout, SILENT, now),
+        };
+        match deadline {
             None => self.report(),
             until => Step::Wait(until),
         }
@@ -255,6 +261,20 @@ mod tests {
         assert_eq!(ending.next(at(502), &situation), Step::Report);
         situation.is_drained = false;
         assert_eq!(ending.next(at(502), &situation), Step::Exit);
+    }
+
+    #[test]
+    fn a_client_that_neither_sends_nor_reads_does_not_keep_us_once_its_server_has_ended() {
+        let mut ending = Ending::default();
+        let mut situation = Situation { has_exited: true, is_drained: false, ..running() };
+        situation.progress.last_words_wait = Some(1_000);
+        assert_eq!(ending.next(at(0), &situation), Step::Wait(Some(at(60_000))));
+        // However slowly it reads.
+        situation.progress.last_words_wait = Some(1_001);
+        assert_eq!(ending.next(at(60_000), &situation), Step::Wait(Some(at(120_000))));
+        assert_eq!(ending.next(at(120_000), &situation), Step::Report);
+        assert_eq!(ending.next(at(120_000), &situation), Step::Wait(Some(at(125_000))));
+        assert_eq!(ending.next(at(125_000), &situation), Step::Exit);
     }
 
     #[test]
