@@ -23,8 +23,10 @@ pub(crate) struct Lines {
     buffer: BytesMut,
     /// What is before holds no line end.
     scanned: usize,
-    /// A line that is too long, and has not ended yet.
+    /// A line that is thrown away, and has not ended yet.
     overlong: Option<Ends>,
+    /// It is thrown away for want of room, not for its length.
+    lacks_room: bool,
     /// How much room the next read gets.
     room: usize,
     /// The largest that the buffer has been.
@@ -37,12 +39,22 @@ pub(crate) enum Found {
     Frame(Bytes),
     /// A line beyond the limit, once it has ended. What stands between its ends is thrown away.
     TooLong(Ends),
+    /// The same of a line that found no room.
+    NoRoom(Ends),
 }
 
 impl Lines {
     /// Frames of at most `limit` bytes.
     pub(crate) fn new(limit: usize) -> Self {
-        Self { limit, buffer: BytesMut::new(), scanned: 0, overlong: None, room: LEAST, largest: 0 }
+        Self {
+            limit,
+            buffer: BytesMut::new(),
+            scanned: 0,
+            overlong: None,
+            lacks_room: false,
+            room: LEAST,
+            largest: 0,
+        }
     }
 
     /// The buffer, with room for a read.
@@ -99,8 +111,13 @@ impl Lines {
         self.buffer.len()
     }
 
-    /// Throws away the line that is being read, as one that is too long.
-    pub(crate) fn give_up(&mut self) {
+    /// Throws away the line that is being read, for which there is no room.
+    pub(crate) fn give_up_for_room(&mut self) {
+        self.lacks_room = true;
+        self.give_up();
+    }
+
+    fn give_up(&mut self) {
         self.overlong.get_or_insert_default().add(&self.buffer);
         self.buffer.clear();
         self.scanned = 0;
@@ -121,7 +138,8 @@ impl Lines {
             if let Some(mut ends) = self.overlong.take() {
                 ends.add(&self.buffer[..end]);
                 self.buffer.advance(end + 1);
-                return Some(Found::TooLong(ends));
+                let lacks_room = std::mem::take(&mut self.lacks_room);
+                return Some(if lacks_room { Found::NoRoom(ends) } else { Found::TooLong(ends) });
             }
             let mut frame = 0..end;
             if self.buffer[frame.clone()].starts_with(BOM) {
@@ -189,7 +207,9 @@ mod tests {
         let mut found = Vec::new();
         let take = |next: Found| match next {
             Found::Frame(frame) => frame.to_vec(),
-            Found::TooLong(Ends { head, tail }) => [b"!", &head[..], b"!", &tail[..]].concat(),
+            Found::TooLong(Ends { head, tail }) | Found::NoRoom(Ends { head, tail }) => {
+                [b"!", &head[..], b"!", &tail[..]].concat()
+            }
         };
         let mut rest = bytes;
         let mut turn = 0;
@@ -275,6 +295,17 @@ mod tests {
         assert_eq!(announced, 0, "it has not ended");
         assert!(matches!(lines.last(), Some(Found::TooLong(_))));
         assert_eq!(lines.last(), None);
+    }
+
+    #[test]
+    fn a_line_without_room_is_told_from_one_that_is_too_long() {
+        let mut lines = Lines::new(8);
+        lines.begin(b"{1");
+        lines.give_up_for_room();
+        lines.room().extend_from_slice(b"2345678901234567890}\n1234567890\n");
+        assert!(matches!(lines.next(), Some(Found::NoRoom(Ends { head, .. })) if head.starts_with(b"{1")));
+        assert!(matches!(lines.next(), Some(Found::TooLong(_))));
+        assert_eq!(lines.next(), None);
     }
 
     #[test]

@@ -223,14 +223,25 @@ impl Link {
     pub(crate) fn upstream_too_long(self: &Arc<Self>, ends: &Ends) {
         let limit = self.front.max_frame;
         tracing::warn!(limit, "a frame of an MCP server is too long and is thrown away");
+        self.thrown_away(ends, |id| overlong::reply(id, limit));
+    }
+
+    /// Takes both ends of a line for which there was no room beside what its client has not taken yet.
+    pub(crate) fn upstream_without_room(self: &Arc<Self>, ends: &Ends) {
+        let limit = self.budget.limit();
+        tracing::warn!(limit, "there is no room for a frame of an MCP server, and it is thrown away");
+        self.thrown_away(ends, |id| overlong::no_room(id, limit));
+    }
+
+    fn thrown_away(self: &Arc<Self>, ends: &Ends, reply: impl Fn(&str) -> Vec<u8>) {
         match overlong::read(&ends.head, &ends.tail) {
             // The client hears that no answer will come.
             Overlong::Response(Some(id)) => {
-                self.upstream_line(Came::lent(&overlong::reply(&id, limit)));
+                self.upstream_line(Came::lent(&reply(&id)));
             }
             Overlong::Request(id) => {
                 let mut state = self.lock();
-                state.send(Came::lent(&overlong::reply(&id, limit)), Beside::default());
+                state.send(Came::lent(&reply(&id)), Beside::default());
                 self.finish(state, &[]);
             }
             Overlong::Response(None) | Overlong::Unknown => {}

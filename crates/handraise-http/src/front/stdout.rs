@@ -139,7 +139,7 @@ impl Stdout {
         if self.lines.held() <= UNCOUNTED {
             self.held = link.budget.force(0);
         } else if !self.held.grow(more) {
-            self.lines.give_up();
+            self.lines.give_up_for_room();
         }
     }
 }
@@ -172,6 +172,10 @@ fn take(link: &Arc<Link>, found: &Found, noise: &mut Limited) {
         Found::TooLong(ends) => {
             link.front.metrics.count(Count::LongFrames);
             link.upstream_too_long(ends);
+        }
+        Found::NoRoom(ends) => {
+            link.front.metrics.count(Count::LongFrames);
+            link.upstream_without_room(ends);
         }
     }
 }

@@ -12,6 +12,7 @@
 //! waits for it, and reaches no other.
 
 use crate::frame::id::Id;
+use crate::frame::reply;
 use crate::frame::scan::{NotJson, Quoted, Scanner};
 
 /// The longest id, in bytes, as in frames that are taken.
@@ -161,6 +162,16 @@ pub fn reply(id: &str, limit: usize) -> Vec<u8> {
          {limit} bytes, and was thrown away\"}}}}"
     )
     .into_bytes()
+}
+
+/// The error response in place of an answer for which there was no room beside the others, where all that is in flight may
+/// hold `limit` bytes.
+pub fn no_room(id: &str, limit: usize) -> Vec<u8> {
+    let message = format!(
+        "no room for the answer: what is on its way for this client may hold {limit} bytes together \
+         (mcp.in_flight_bytes); take what is there, and try again"
+    );
+    reply::error(id, reply::INTERNAL, &message, None)
 }
 
 #[cfg(test)]

@@ -157,3 +157,14 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn both_replies_are_errors_under_the_id_and_say_what_bounds_them() {
+    for (reply, code, bound) in
+        [(reply("7", 99), -32600, "longer than 99"), (no_room("7", 99), -32603, "hold 99 bytes")]
+    {
+        let reply: Value = serde_json::from_slice(&reply).unwrap();
+        assert_eq!((&reply["id"], &reply["error"]["code"]), (&7.into(), &code.into()));
+        assert!(reply["error"]["message"].as_str().unwrap().contains(bound), "{reply}");
+    }
+}
