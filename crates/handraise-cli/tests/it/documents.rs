@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use serde_json::Value;
+
 /// A document of the project.
 struct Document {
     path: PathBuf,
@@ -117,6 +119,54 @@ fn every_command_shown_is_one() {
         }
     }
     assert!(shown >= 20, "only {shown} commands were found");
+}
+
+/// The commands that the config files of a document start, as their programs read them.
+fn configured(document: &Document) -> Vec<Vec<String>> {
+    let mut found = Vec::new();
+    let words = |list: &Value| -> Vec<String> {
+        list.as_array().unwrap().iter().map(|word| word.as_str().unwrap().to_owned()).collect()
+    };
+    for block in document.text.split("```json\n").skip(1).filter_map(|rest| rest.split("```").next()) {
+        if !block.contains("handraise") {
+            continue;
+        }
+        let config: Value = serde_json::from_str(block)
+            .unwrap_or_else(|error| panic!("{}: {error}\n{block}", document.path.display()));
+        let mut values = vec![&config];
+        while let Some(value) = values.pop() {
+            match &value["command"] {
+                Value::String(command) if command == "handraise" => {
+                    found.push([vec![command.clone()], words(&value["args"])].concat());
+                }
+                Value::Array(_) => found.push(words(&value["command"])),
+                _ => {}
+            }
+            values.extend(value.as_object().into_iter().flat_map(|object| object.values()));
+        }
+    }
+    // Lists of texts are written alike in both.
+    for block in document.text.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()) {
+        if block.contains("command = \"handraise\"") {
+            let list = block.lines().find_map(|line| line.strip_prefix("args = ")).expect("arguments");
+            found.push([vec!["handraise".to_owned()], words(&serde_json::from_str(list).unwrap())].concat());
+        }
+    }
+    found
+}
+
+#[test]
+fn every_config_file_shown_for_a_client_starts_a_gateway() {
+    let mut shown = 0;
+    for document in documents() {
+        for command in configured(&document) {
+            let parsed = handraise_cli::command().try_get_matches_from(&command);
+            let matches = parsed.unwrap_or_else(|error| panic!("{}: {error}", document.path.display()));
+            assert_eq!(matches.subcommand_name(), Some("mcp"), "{command:?}");
+            shown += 1;
+        }
+    }
+    assert!(shown >= 4, "Claude Code, Codex, VS Code and opencode, and only {shown} were found");
 }
 
 #[test]

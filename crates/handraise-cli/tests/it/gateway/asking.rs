@@ -403,6 +403,8 @@ fn nothing_of_arguments_and_answers_is_in_the_log() {
     }
     gateway.write(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"argument-canary\",\"name\":1}}\n");
     gateway.receive();
+    gateway.write(b"argument-canary, and no frame\n");
+    gateway.receive();
     gateway.outcomes(2);
     let log = gateway.log.text();
     assert!(!log.contains("canary"), "{log}");

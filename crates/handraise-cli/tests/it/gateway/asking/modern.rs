@@ -86,6 +86,53 @@ fn a_modern_retry_that_accepts_nothing_gets_the_original_bytes_and_runs_nothing(
 }
 
 #[test]
+fn a_state_that_is_changed_anywhere_is_refused_and_runs_nothing() {
+    let home = Home::new();
+    let mut gateway = start(&home, &[], &[]);
+    let state = modern_ask(&mut gateway, 1);
+    let changes = (0..state.len()).step_by(7).chain([state.len() - 1]).filter(|at| *at >= "hr1.".len());
+    let mut refused = 0;
+    for (id, at) in (2..).zip(changes) {
+        let mut changed = state.clone().into_bytes();
+        changed[at] = if changed[at] == b'A' { b'B' } else { b'A' };
+        gateway.send(&retry(id, std::str::from_utf8(&changed).unwrap(), &accept(SECOND)));
+        let error = gateway.receive();
+        assert_eq!((&error["id"], &error["error"]["code"]), (&json!(id), &json!(-32602)), "{at}: {error}");
+        assert_eq!(error["error"]["data"]["reason"], "invalid_request_state", "{at}: {error}");
+        refused += 1;
+    }
+    assert!(refused > 50, "{refused}");
+    assert_eq!(gateway.count("tapOn"), 1);
+}
+
+#[test]
+fn nothing_of_arguments_answers_and_states_is_in_the_log() {
+    let home = Home::new();
+    let devices = ["--devices", "device-canary-one,device-canary-two"];
+    let mut gateway = start(&home, &devices, &[("HANDRAISE_LOG", "info")]);
+    let tap = |id: u64, more: &Value| {
+        let mut params = json!({"name": "tapOn", "arguments": {"text": "argument-canary"}});
+        params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        modern(id, &params)
+    };
+    gateway.send(&tap(1, &json!({})));
+    let state = gateway.receive()["result"]["requestState"].as_str().unwrap().to_owned();
+    let content = json!({"deviceId": "device-canary-two", "x": "answer-canary"});
+    let retry = |state: &str| {
+        let answer = json!({"action": "accept", "content": content});
+        json!({"requestState": state, "inputResponses": {"deviceChoice": answer}})
+    };
+    // Tampered with, good, and spent.
+    for (id, state) in [(2, format!("{state}canary")), (3, state.clone()), (4, state.clone())] {
+        gateway.send(&tap(id, &retry(&state)));
+        assert_eq!(gateway.receive()["error"].is_object(), id != 3);
+    }
+    gateway.outcomes(4);
+    let log = gateway.log.text();
+    assert!(!log.contains("canary") && !log.contains(&state), "{log}");
+}
+
+#[test]
 fn s22_a_state_about_another_upstream_is_refused_although_the_key_is_the_same() {
     let secret = [("HANDRAISE_STATE_SECRET", "0123456789abcdef0123456789abcdef")];
     let home = Home::new();
