@@ -66,8 +66,11 @@ fn a_demo_whose_terminal_is_closed_leaves_nothing_behind() {
     let printed = Collected::from(demo.0.stdout.take().unwrap());
     let log = Collected::from(demo.0.stderr.take().unwrap());
     wait_for_link(&printed, &mut demo.0, &log);
+    let asks = ["A script asks", "made that a question", "The agent asks"];
+    wait_for("every question", || asks.iter().all(|ask| log.text().contains(ask)).then_some(()));
     send(demo.0.id(), Signal::HUP);
     let status = wait_for("the end", || demo.0.try_wait().unwrap());
+    assert!(!log.text().contains("reconnecting"), "who asks goes first: {}", log.text());
     assert!(status.success(), "{status}: {}", log.text());
     assert_eq!(std::fs::read_dir(&folders).unwrap().count(), 0, "nothing is left");
 }

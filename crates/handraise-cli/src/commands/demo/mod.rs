@@ -90,7 +90,7 @@ async fn serve(context: &Context, folder: &Path) -> Exit {
         let _ = ready_sender.send(());
     };
     let commands = &here.commands;
-    let guide = async {
+    let parts = async {
         if ready.await.is_ok() {
             let (agent, script, tool) = tokio::join!(
                 guide(folder, commands),
@@ -100,6 +100,19 @@ async fn serve(context: &Context, folder: &Path) -> Exit {
             for error in [agent.err(), script.err(), tool.err()].into_iter().flatten() {
                 tracing::warn!(error = output::told(&error), "a part of the demo does not work");
             }
+        }
+    };
+    let (end, ends) = oneshot::channel();
+    let shutdown = async move {
+        shutdown.await;
+        let _ = end.send(());
+    };
+    let guide = async {
+        // Who asks goes before the inbox does, and does not miss it.
+        tokio::select! {
+            biased;
+            _ = ends => {}
+            () = parts => {}
         }
         // The inbox goes on until it is told to end.
         std::future::pending::<()>().await;

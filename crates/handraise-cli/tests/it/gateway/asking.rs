@@ -327,6 +327,7 @@ fn s27_a_servers_question_under_an_id_of_ours_is_refused() {
     assert!(text.contains("-32600"), "{answer}");
     respond(&mut gateway, &question, &accept(FIRST));
     assert_eq!(gateway.receive()["id"], 1);
+    assert_ran_on(&gateway, FIRST);
 }
 
 #[test]

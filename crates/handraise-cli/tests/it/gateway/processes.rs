@@ -20,6 +20,7 @@ fn a_server_that_dies_while_its_refusal_is_asked_about_ends_the_call_with_an_err
     assert!(rest.contains("exit status 3"), "{rest}");
     assert!(rest.contains("notifications/cancelled"), "{rest}");
     assert_eq!(gateway.wait(), Some(3));
+    assert_eq!(gateway.count("tapOn"), 1);
 }
 
 /// A call that was refused, asked about and accepted, and runs again for a while.
