@@ -192,6 +192,12 @@ impl<C, L> Desk<C, L> {
         drop(waiting);
     }
 
+    /// Whether somebody has the connection.
+    #[cfg(test)]
+    pub(super) fn is_taken(&self) -> bool {
+        self.lying().connection.is_none()
+    }
+
     fn open(&self) -> Result<MutexGuard<'_, Lying<C, L>>, Closed> {
         let lying = self.lying();
         if lying.is_closed { Err(Closed) } else { Ok(lying) }

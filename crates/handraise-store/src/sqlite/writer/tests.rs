@@ -210,28 +210,24 @@ async fn who_wrote_for_others_lets_them_go_on_before_it_writes_again() {
         &["WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000000) \
         INSERT INTO notes (id, by_whom) SELECT $1 || MAX(i), $2 FROM n"];
     let rig = rig().await;
-    let (begun, went_on) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let went_on = Arc::new(AtomicUsize::new(0));
     let first = {
-        let (writer, begun, went_on) = (rig.writer.clone(), Arc::clone(&begun), Arc::clone(&went_on));
+        let (writer, went_on) = (rig.writer.clone(), Arc::clone(&went_on));
         tokio::spawn(async move {
-            begun.store(1, Ordering::Release);
             writer.write(note(LONG, "long ")).await.unwrap();
             went_on.load(Ordering::Acquire)
         })
     };
-    // This is another thread than the one that the tasks share.
-    while begun.load(Ordering::Acquire) == 0 {
+    // This is another thread than the one that the tasks share. Nobody but the first can have taken the connection: who
+    // comes now is written for, and does not write for the first.
+    while !rig.writer.0.desk.is_taken() {
         std::hint::spin_loop();
     }
-    let write = || {
+    let mut waiting = Box::pin({
         let writer = rig.writer.clone();
-        Box::pin(async move { writer.write(note(&["SELECT $1, $2"], "a")).await })
-    };
-    let mut waiting = write();
-    while waiting.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready() {
-        // It was here before the first, which is still to come.
-        waiting = write();
-    }
+        async move { writer.write(note(&["SELECT $1, $2"], "a")).await }
+    });
+    assert!(waiting.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
     let other = tokio::spawn(async move {
         waiting.await.unwrap();
         went_on.store(1, Ordering::Release);
