@@ -236,7 +236,14 @@ impl<'a> Reading<'a> {
             match name {
                 Some(Known::Id) => {
                     let start = scanner.at();
+                    let is_number = matches!(scanner.peek(), Some(b'-' | b'0'..=b'9'));
                     let id = Id::scan(scanner)?;
+                    // Of a number that goes on as none does, as in `07`, nobody knows which one was meant.
+                    if is_number
+                        && !matches!(scanner.peek(), Some(b',' | b'}' | b' ' | b'\t' | b'\r' | b'\n'))
+                    {
+                        return Err(NotJson);
+                    }
                     if let Some((id, _)) = self.id.replace((id, start..scanner.at()))
                         && self.earlier_ids.len() < MOST_IDS
                     {

@@ -2,12 +2,14 @@
 
 use std::{
     io::{BufRead as _, BufReader, Write as _},
+    path::{Path, PathBuf},
     process::{Child, Stdio},
     time::Duration,
 };
 
 use serde_json::{Value, json};
 
+use super::smuggled::{assert_refused, honest, smuggled};
 use crate::support::{Gateway, Home, Setup, tree, wait_for};
 
 #[test]
@@ -38,6 +40,28 @@ fn s3_what_is_no_single_object_is_refused_and_reaches_nobody() {
     assert_eq!(gateway.receive()["error"]["code"], -32600);
     assert_eq!(gateway.received(), before);
     assert_eq!((gateway.count("tapOn"), gateway.calls().len()), (0, 1));
+}
+
+#[test]
+fn s3_no_smuggled_frame_reaches_a_server_in_either_era() {
+    for is_modern in [false, true] {
+        let home = Home::new();
+        let mut gateway = Gateway::start(&home, &[]);
+        if !is_modern {
+            gateway.initialize("2025-11-25", &json!({}));
+            gateway.answer(&json!(0), "echo", &json!({}));
+        }
+        let before = gateway.received();
+        // On a line, what is blank is no frame, and a mark before one is not of it.
+        let frames = smuggled(is_modern).into_iter().filter(|frame| !frame.is_empty());
+        for frame in frames.filter(|frame| !frame.starts_with('\u{feff}')) {
+            gateway.write(format!("{frame}\n").as_bytes());
+            assert_refused(&gateway.receive(), &frame);
+        }
+        assert_eq!((gateway.received(), gateway.count("wipe")), (before, 0));
+        gateway.write(format!("{}\n", honest(is_modern)).as_bytes());
+        assert_eq!((gateway.receive()["id"].clone(), gateway.count("wipe")), (json!(9), 1));
+    }
 }
 
 #[test]
@@ -173,29 +197,32 @@ fn s37_answers_for_a_client_that_does_not_read_wait_within_bounds_and_are_all_th
     assert_eq!(wait_for("the end", || gateway.try_wait().unwrap()).code(), Some(0));
 }
 
-#[test]
-fn s7_a_server_sees_none_of_our_settings_or_secrets() {
-    let home = Home::new();
+/// What must not be seen by a server, and what must.
+pub(crate) const CANARIES: [(&str, &str); 11] = [
+    ("HANDRAISE_TOKEN", "canary"),
+    ("HANDRAISE_STATE_SECRET", "canary-canary-canary-canary-canary"),
+    ("HANDRAISE_LOG", "info"),
+    ("KANDEV_FEATURES_ACP_ELICITATION", "true"),
+    ("AUTOMOBILE_ELICITATION", "on"),
+    ("MCP_CONFIRM_SECRET", "canary"),
+    ("MCP_HOST_CONFIRM_SECRET", "canary"),
+    ("DATABASE_URL", "postgres://canary"),
+    ("STORE", "postgres://user:canary@host/db"),
+    ("PASSED_URL", "postgres://passed"),
+    ("ORDINARY", "seen"),
+];
+pub(crate) const PASSED: &str = "pass_env = ['PASSED_URL']\n";
+
+/// A file that servers add their environment to, and the commands before them that do so.
+pub(crate) fn environment(home: &Home) -> (PathBuf, [String; 4]) {
     let seen = home.path().join("environment");
-    let script = format!("env > '{}'; exec \"$@\"", seen.display());
-    let canaries = [
-        ("HANDRAISE_TOKEN", "canary"),
-        ("HANDRAISE_STATE_SECRET", "canary-canary-canary-canary-canary"),
-        ("HANDRAISE_LOG", "info"),
-        ("KANDEV_FEATURES_ACP_ELICITATION", "true"),
-        ("AUTOMOBILE_ELICITATION", "on"),
-        ("MCP_CONFIRM_SECRET", "canary"),
-        ("MCP_HOST_CONFIRM_SECRET", "canary"),
-        ("DATABASE_URL", "postgres://canary"),
-        ("STORE", "postgres://user:canary@host/db"),
-        ("PASSED_URL", "postgres://passed"),
-        ("ORDINARY", "seen"),
-    ];
-    home.write_config("pass_env = ['PASSED_URL']\n");
-    let before = ["sh", "-c", &script, "sh"];
-    let mut gateway =
-        Gateway::start_with(&home, &Setup { server: &[], variables: &canaries, before: &before });
-    gateway.initialize("2025-11-25", &json!({}));
+    let script = format!("env >> '{}'; exec \"$@\"", seen.display());
+    (seen, ["sh", "-c", &script, "sh"].map(str::to_owned))
+}
+
+/// So many servers have seen what they may, and nothing else of it.
+#[track_caller]
+pub(crate) fn assert_clean(seen: &Path, servers: usize) {
     let seen = std::fs::read_to_string(seen).unwrap();
     for withheld in
         ["HANDRAISE_", "KANDEV_", "AUTOMOBILE_", "MCP_CONFIRM", "MCP_HOST", "DATABASE_URL", "canary"]
@@ -203,8 +230,19 @@ fn s7_a_server_sees_none_of_our_settings_or_secrets() {
         assert!(!seen.contains(withheld), "{withheld}: {seen}");
     }
     for passed in ["PASSED_URL=postgres://passed", "ORDINARY=seen", "HOME="] {
-        assert!(seen.contains(passed), "{passed}: {seen}");
+        assert_eq!(seen.matches(passed).count(), servers, "{passed}: {seen}");
     }
+}
+
+#[test]
+fn s7_a_server_sees_none_of_our_settings_or_secrets() {
+    let home = Home::new();
+    home.write_config(PASSED);
+    let (seen, before) = environment(&home);
+    let setup = Setup { server: &[], variables: &CANARIES, before: &before.each_ref().map(String::as_str) };
+    let mut gateway = Gateway::start_with(&home, &setup);
+    gateway.initialize("2025-11-25", &json!({}));
+    assert_clean(&seen, 1);
 }
 
 #[test]

@@ -11,6 +11,7 @@ mod crossing;
 mod ending;
 mod guarded;
 mod headers;
+mod hostile;
 mod in_front_of_a_url;
 mod modern;
 mod over_cut_streams;
