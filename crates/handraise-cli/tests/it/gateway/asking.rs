@@ -4,10 +4,12 @@
 // By its path, for the module that is found by one, too.
 #[path = "asking/modern.rs"]
 pub(super) mod modern;
+#[path = "asking/table.rs"]
+mod table;
 
 use serde_json::{Value, json};
 
-use super::{Gateway, PAIR};
+use super::{Gateway, PAIR, PRINCIPAL};
 use crate::support::{Home, Setup, wait_for};
 
 const FIRST: &str = "emulator-5554";

@@ -3,6 +3,7 @@
 use crate::support::{HttpGateway as Gateway, Pair};
 
 pub(super) const PAIR: Pair = Pair::HttpCut;
+pub(super) const PRINCIPAL: &str = "local";
 
 #[expect(clippy::duplicate_mod, reason = "one table of tests, for each way to the server")]
 #[path = "../gateway/asking.rs"]

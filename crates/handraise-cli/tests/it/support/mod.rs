@@ -11,7 +11,10 @@ mod http_gateway;
 mod processes;
 mod relay;
 pub(crate) mod rig;
+#[path = "../../../../handraise-mcp/src/envelope/tests/scenarios.rs"]
+pub(crate) mod scenarios;
 mod servers;
+mod states;
 mod terminal;
 mod witness;
 
@@ -34,6 +37,7 @@ pub(crate) use relay::{Pass, Relay};
 pub(crate) use rig::{Asked, Rig};
 use serde_json::{Value, json};
 use servers::Servers;
+pub(crate) use states::aged;
 use tempfile::TempDir;
 pub(crate) use terminal::Terminal;
 pub(crate) use witness::Witness;

@@ -8,6 +8,7 @@ mod legacy;
 mod model;
 mod mrtr;
 mod push;
+mod scenarios;
 mod seed;
 mod transparent;
 
@@ -17,6 +18,7 @@ use std::time::Duration;
 use handraise_core::Moment;
 use serde_json::{Value, json};
 
+use self::scenarios::accept;
 use super::{Caller, Envelope, EnvelopeConfig, Out, Process, Route, Spend};
 use crate::Now;
 use crate::frame::ClientFrame;
@@ -210,10 +212,6 @@ fn unbindable() -> [(String, &'static str); 4] {
         (r#"{"a":9007199254740993}"#.to_owned(), "inexact-number"),
         (format!(r#"{{"a":{}1{}}}"#, "[".repeat(64), "]".repeat(64)), "nesting-too-deep"),
     ]
-}
-
-fn accept(device: &str) -> String {
-    format!(r#"{{"action":"accept","content":{{"deviceId":"{device}"}}}}"#)
 }
 
 #[test]

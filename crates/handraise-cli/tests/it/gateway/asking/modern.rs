@@ -6,7 +6,7 @@ use super::{FIRST, Gateway, SECOND, accept, ask, assert_ran_on, respond, session
 use crate::support::Home;
 
 /// A request of the modern era, which says for itself what its client can do.
-fn modern(id: u64, params: &Value) -> Value {
+pub(super) fn modern(id: u64, params: &Value) -> Value {
     let mut params = params.clone();
     params["_meta"] = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -16,7 +16,7 @@ fn modern(id: u64, params: &Value) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})
 }
 
-fn modern_tap(id: u64, more: &Value) -> Value {
+pub(super) fn modern_tap(id: u64, more: &Value) -> Value {
     let mut params = json!({"name": "tapOn", "arguments": {"text": "OK", "x": 1}});
     params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     modern(id, &params)
