@@ -1,5 +1,6 @@
 //! `handraise mcp` in front of the scripted server, as a client sees it.
 
+pub(crate) mod answering;
 mod asking;
 mod confirm;
 mod confirming;

@@ -1,7 +1,9 @@
 //! `handraise mcp --upstream`: what goes over HTTP, and how it starts and ends.
 
+mod dropped;
 mod faults;
 mod sessions;
+mod streams;
 
 use std::{
     collections::BTreeSet,
@@ -167,7 +169,7 @@ fn every_frame_comes_out_as_it_went_in() {
     let rig = Rig::start(move |asked, stream| {
         let frame = asked.json();
         if asked.method == "GET" {
-            begin_events(stream);
+            begin_events(stream, "");
             while arrived.load(Ordering::SeqCst) < FROM_CLIENT.len() {
                 std::thread::yield_now();
             }

@@ -41,7 +41,7 @@ fn s37_what_is_read_of_answers_is_counted_and_what_finds_no_room_is_refused_alon
         let tool = asked.json()["params"]["name"].as_str().unwrap_or_default().to_owned();
         match tool.as_str() {
             "stream" => {
-                begin_events(stream);
+                begin_events(stream, "");
                 write(stream, b"data: {");
             }
             "body" => {
@@ -215,7 +215,7 @@ fn asking(failures: usize, fail: impl Fn(&mut TcpStream) + Send + Sync + 'static
                 );
             }
             Some("tools/call") => {
-                begin_events(stream);
+                begin_events(stream, "");
                 write(stream, b"data: {\"jsonrpc\":\"2.0\",\"id\":77,\"method\":\"elicitation/create\",\"params\":{\"message\":\"m\",\"requestedSchema\":{\"type\":\"object\",\"properties\":{}}}}\n\n");
                 for _ in 0..1500 {
                     if count.load(Ordering::Relaxed) > failures {

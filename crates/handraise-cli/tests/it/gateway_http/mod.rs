@@ -3,12 +3,15 @@
 #[expect(clippy::duplicate_mod, reason = "the same scenarios, with another client")]
 #[path = "../gateway/asking.rs"]
 mod asking;
+mod beside;
 mod bounds;
 #[expect(clippy::duplicate_mod, reason = "the same scenarios, with another client")]
 #[path = "../gateway/confirming.rs"]
 mod confirming;
+mod credentials;
 mod crossing;
 mod ending;
+mod eras;
 mod guarded;
 mod headers;
 mod hostile;
@@ -18,6 +21,7 @@ mod over_cut_streams;
 mod over_http;
 mod plain;
 mod sessions;
+mod states;
 mod subscriptions;
 mod transparency;
 mod walls;

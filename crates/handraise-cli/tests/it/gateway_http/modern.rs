@@ -116,6 +116,33 @@ fn a_client_that_closes_the_response_has_cancelled() {
 }
 
 #[test]
+fn a_call_that_is_left_asks_nothing_and_a_retry_that_is_left_has_run_once() {
+    let ways: [fn(&Home) -> Front; 2] =
+        [Front::start, |home| Front::in_front_of(home, &home.server(&[]), &[])];
+    for way in ways {
+        let home = Home::new();
+        let front = way(&home);
+        let arguments = json!({"steps": 20, "pauseMs": 20});
+        let left = call(&front, &json!(1), "swipe", &arguments);
+        wait_for("the call", || (front.count("swipe") == 1).then_some(()));
+        drop(left);
+        wait_for("its cancellation", || (front.cancelled("swipe") == 1).then_some(()));
+        let asked = call(&front, &json!(1), "swipe", &arguments).answer_in_time();
+        let choice = json!({"action": "accept", "content": {"deviceId": "A1B2-C3D4"}});
+        let retry = json!({"name": "swipe", "arguments": arguments, "inputResponses": {"deviceChoice": choice},
+            "requestState": asked["result"]["requestState"]});
+        let left = post(&front, &json!(2), "tools/call", &retry);
+        wait_for("the call that runs again", || (front.count("swipe") == 3).then_some(()));
+        drop(left);
+        wait_for("its cancellation", || (front.cancelled("swipe") == 2).then_some(()));
+        // Its state is spent.
+        let error = post(&front, &json!(2), "tools/call", &retry).answer_in_time();
+        assert_eq!(error["error"]["data"]["reason"], "invalid_request_state", "{error}");
+        assert_eq!((front.count("swipe"), front.outcomes(3).len()), (3, 3), "asked once, accepted once");
+    }
+}
+
+#[test]
 fn s6_clients_that_share_a_server_and_their_numbers_get_their_own() {
     let home = Home::new();
     let front = Front::start(&home);

@@ -1,43 +1,20 @@
 //! What goes in comes out, byte for byte, through HTTP as well.
 
-use std::{collections::BTreeMap, sync::Mutex};
-
 use serde_json::json;
 
 use crate::{
-    gateway::frames::{FROM_CLIENT, FROM_SERVER},
+    gateway::{
+        answering::{
+            BETWEEN, How, STREAMS, answering, id_of, is_modern, is_response, large, request_of, under,
+        },
+        frames::{FROM_CLIENT, FROM_SERVER},
+    },
     support::{
         Connection, Front, FrontSetup, Home, Rig, mirrors, modern,
-        rig::{begin_events, respond, write},
+        rig::{begin_events, write},
         wait_for,
     },
 };
-
-/// Where an id stands in a frame of the corpus, and its text.
-fn id_of(frame: &str) -> Option<(std::ops::Range<usize>, &str)> {
-    let at = frame.find("\"id\"")? + 4;
-    let start = at + frame[at..].find(|first: char| first != ':' && !first.is_whitespace())?;
-    let end = start + frame[start..].find([',', '}'])?;
-    Some((start..end, &frame[start..end]))
-}
-
-/// The frame with another id, and with a subscription's tag that is its id changed alike.
-fn under(frame: &str, id: &str) -> String {
-    let (at, own) = id_of(frame).unwrap();
-    let tag = |id: &str| format!("subscriptionId\":{id}}}");
-    let before = frame[..at.start].replace(&tag(own), &tag(id));
-    let after = frame[at.end..].replace(&tag(own), &tag(id));
-    format!("{before}{id}{after}")
-}
-
-fn is_modern(frame: &str) -> bool {
-    frame.contains("io.modelcontextprotocol/protocolVersion")
-}
-
-fn is_response(frame: &str) -> bool {
-    (frame.contains("\"result\"") || frame.contains("\"error\""))
-        && id_of(frame).is_some_and(|(_, id)| !matches!(id, "null" | "true"))
-}
 
 /// Posts a frame as its client does: in a session, or with the headers that mirror it.
 fn post(front: &Front, session: &str, frame: &str) -> Connection {
@@ -95,17 +72,29 @@ fn every_frame_of_a_client_reaches_a_server_at_a_url_as_it_went_in() {
     check_from_client(&front, bodies);
 }
 
-/// The request that a response of the corpus answers: the client's own, where there is one.
-fn request_of(response: &str) -> String {
-    let (_, id) = id_of(response).unwrap();
-    let own = FROM_CLIENT.iter().find(|frame| id_of(frame).is_some_and(|(_, own)| own == id));
-    own.map_or_else(|| format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"x"}}"#), |frame| (*frame).to_owned())
+/// What comes back for a request: its answer, and what came on its stream before that.
+#[track_caller]
+fn answer(connection: &mut Connection) -> (String, Vec<String>) {
+    let head = connection.head();
+    assert_eq!(head.status, 200);
+    if head.header("content-type") == "application/json" {
+        return (connection.body(&head), Vec::new());
+    }
+    let events = std::iter::from_fn(|| connection.event().map(|event| event.data));
+    let mut data: Vec<_> = events.filter(|data| !data.is_empty()).collect();
+    (data.pop().expect("an answer"), data)
 }
 
 /// Every frame of a server, one after the other, in a session or of the requests that describe themselves. `say` has it say
-/// the next one that answers nothing.
+/// the next one that answers nothing; `between` comes before each answer.
 #[track_caller]
-fn check_from_server(front: &Front, session: &str, of_modern: bool, say: impl Fn()) -> usize {
+fn check_from_server(
+    front: &Front,
+    session: &str,
+    of_modern: bool,
+    between: &[&str],
+    say: impl Fn(),
+) -> usize {
     let mut stream = (!session.is_empty()).then(|| {
         let mut stream = front.request("GET", &[("Mcp-Session-Id", session)], b"");
         stream.stream();
@@ -124,26 +113,30 @@ fn check_from_server(front: &Front, session: &str, of_modern: bool, say: impl Fn
     for frame in FROM_SERVER[1..].iter().filter(|frame| is_response(frame)) {
         let request = request_of(frame);
         if is_modern(&request) == of_modern {
-            let mut connection = post(front, session, &request);
-            let head = connection.head();
-            assert_eq!((head.header("content-type"), head.status), ("application/json", 200), "{frame}");
-            assert_eq!(connection.body(&head), *frame);
+            let (answer, before) = answer(&mut post(front, session, &request));
+            assert_eq!(
+                (answer.as_str(), before),
+                (*frame, between.iter().map(ToString::to_string).collect())
+            );
             checked += 1;
         }
     }
     checked
 }
 
-/// A gateway in front of a process that says a line for each that comes.
-fn saying(home: &Home, lines: &[String]) -> Front {
+/// A gateway in front of a process that says a line for each that comes, through this program of the shell.
+fn saying(home: &Home, lines: &[String], through: &str) -> Front {
     let file = home.path().join("lines");
     std::fs::write(&file, lines.join("\n") + "\n").unwrap();
     let server = ["--raw", file.to_str().unwrap(), "--each"];
-    Front::start_with(home, &FrontSetup { server: &server, ..FrontSetup::default() })
+    let script = format!("\"$@\" {through}");
+    let before = ["sh", "-c", script.as_str(), "sh"];
+    Front::start_with(home, &FrontSetup { server: &server, before: &before, ..FrontSetup::default() })
 }
 
-#[test]
-fn every_frame_of_a_server_process_comes_out_as_it_went_in() {
+/// Passes the frames of a server process through, whose lines pass by this program of the shell first.
+#[track_caller]
+fn check_a_process(through: &str, is_noisy: bool) {
     assert!(FROM_SERVER.len() >= 60, "{}", FROM_SERVER.len());
     let of_modern = |frame: &&&str| is_response(frame) && is_modern(&request_of(frame));
     // Those of a session.
@@ -152,7 +145,7 @@ fn every_frame_of_a_server_process_comes_out_as_it_went_in() {
     let answers = FROM_SERVER[1..].iter().filter(|frame| is_response(frame) && !of_modern(frame));
     let lines = FROM_SERVER[..1].iter().chain(others).chain(answers);
     let lines: Vec<_> = lines.map(|frame| (*frame).to_owned()).collect();
-    let front = saying(&home, &lines);
+    let front = saying(&home, &lines, through);
     let mut opened = post(&front, "", FROM_CLIENT[0]);
     let head = opened.head();
     assert_eq!(opened.body(&head), FROM_SERVER[0]);
@@ -161,54 +154,106 @@ fn every_frame_of_a_server_process_comes_out_as_it_went_in() {
         let hint = post(&front, &session, r#"{"jsonrpc":"2.0","method":"notifications/go"}"#).head();
         assert_eq!(hint.status, 202);
     };
-    let in_session = check_from_server(&front, &session, false, say);
+    let in_session = check_from_server(&front, &session, false, &[], say);
     // Those of requests that are numbered anew, from 1 on. The tools are listed first, so that nobody else has to.
     let home = Home::new();
     let modern = FROM_SERVER.iter().filter(of_modern).enumerate();
     let modern = modern.map(|(at, frame)| under(frame, &(at + 2).to_string()));
     let list = r#"{"jsonrpc":"2.0","id":1,"result":{"tools":[]}}"#.to_owned();
     let lines: Vec<_> = [list].into_iter().chain(modern).collect();
-    let front = saying(&home, &lines);
+    let front = saying(&home, &lines, through);
     let (frame, _) = crate::support::modern(&json!(1), "tools/list", &json!({}));
     assert_eq!(post(&front, "", &frame.to_string()).answer().0, 200);
-    assert_eq!(1 + in_session + check_from_server(&front, "", true, || ()), FROM_SERVER.len());
+    let all = 1 + in_session + check_from_server(&front, "", true, &[], || ());
+    assert_eq!(all, FROM_SERVER.len());
+    let has_word = || front.log.text().contains("is no frame");
+    if is_noisy {
+        wait_for("word of the noise", || has_word().then_some(()));
+    }
+    assert_eq!(has_word(), is_noisy);
 }
 
 #[test]
-fn every_frame_of_a_server_at_a_url_comes_out_as_it_went_in() {
-    let asked_before = Mutex::new(BTreeMap::<String, usize>::new());
-    let rig = Rig::start(move |asked, stream| {
-        let Some((_, id)) = id_of(&asked.body) else {
-            if asked.method == "GET" {
-                begin_events(stream);
-                for frame in FROM_SERVER.iter().filter(|frame| !is_response(frame)) {
-                    write(stream, format!("event: message\ndata: {frame}\n\n").as_bytes());
-                }
-                let _ = std::io::Read::read(stream, &mut [0]);
-            }
-            return respond(stream, 202, "", "");
-        };
-        // A request that was numbered anew is known by what else stands in it.
-        let client = FROM_CLIENT.iter().find(|frame| is_modern(frame) && under(frame, id) == asked.body);
-        let own = client.map_or(id, |frame| id_of(frame).unwrap().1);
-        let answers = |frame: &&&str| is_response(frame) && id_of(frame).unwrap().1 == own;
-        // Two answers have one id: the second comes when it is asked for again.
-        let mut asked_before = asked_before.lock().unwrap();
-        let before = asked_before.entry(own.to_owned()).or_insert(0);
-        let answer = FROM_SERVER.iter().filter(answers).nth(*before);
-        *before += 1;
-        let json = "Content-Type: application/json\r\nMcp-Session-Id: s\r\n";
-        respond(stream, 200, json, &under(answer.unwrap(), id));
-    });
-    let home = Home::new();
-    let front = Front::in_front_of(&home, &rig.url, &[]);
+fn every_frame_of_a_server_process_comes_out_as_it_went_in() {
+    check_a_process("", false);
+}
+
+#[test]
+fn every_frame_of_a_server_process_comes_out_as_it_went_in_among_marks_line_ends_and_noise() {
+    check_a_process(r"| sed -u 's/$/\r/'", false);
+    check_a_process(r"| sed -u -e 'i Server listening… {' -e 'i \ ' -e 's/^/\xef\xbb\xbf/'", true);
+}
+
+/// Passes the frames of a server at a URL through, whose answers come like this; `between` is said on the streams of
+/// a session's calls.
+#[track_caller]
+fn check_at_a_url(home: &Home, url: &str, between: &[&str]) {
+    let front = Front::in_front_of(home, url, &[]);
     let mut opened = post(&front, "", FROM_CLIENT[0]);
     let head = opened.head();
     assert_eq!(opened.body(&head), FROM_SERVER[0]);
     let session = head.header("mcp-session-id").to_owned();
     assert_eq!(post(&front, &session, FROM_CLIENT[1]).head().status, 202);
-    let in_session = check_from_server(&front, &session, false, || ());
-    assert_eq!(1 + in_session + check_from_server(&front, "", true, || ()), FROM_SERVER.len());
+    let in_session = check_from_server(&front, &session, false, between, || ());
+    assert_eq!(1 + in_session + check_from_server(&front, "", true, &[], || ()), FROM_SERVER.len());
+    for is_modern in [false, true] {
+        let (request, expected) = large(is_modern);
+        let (answer, _) = answer(&mut post(&front, &session, &request));
+        assert!(answer == expected, "{is_modern}: {} and {} bytes", answer.len(), expected.len());
+    }
+}
+
+#[test]
+fn every_frame_of_a_server_at_a_url_comes_out_as_it_went_in() {
+    check_at_a_url(&Home::new(), &answering(How::Body, true, Vec::new()).url, &[]);
+}
+
+#[test]
+fn every_answer_that_comes_on_the_stream_of_its_call_comes_out_as_it_went_in() {
+    for how in STREAMS {
+        let between = BETWEEN.map(str::to_owned).to_vec();
+        check_at_a_url(&Home::new(), &answering(how, true, between).url, &BETWEEN);
+    }
+}
+
+#[test]
+fn every_answer_that_comes_on_a_stream_comes_out_as_it_went_in_through_two_gateways() {
+    let home = Home::new();
+    let rig = answering(STREAMS[1], true, BETWEEN.map(str::to_owned).to_vec());
+    let inner = Front::in_front_of(&home, &rig.url, &[]);
+    check_at_a_url(&home, &format!("http://{}/mcp", inner.address), &BETWEEN);
+}
+
+#[test]
+fn what_is_said_on_the_stream_of_a_modern_call_goes_with_it_under_its_own_token() {
+    let said = |id: &str, token: &str| {
+        [
+            format!(
+                r#"{{"params":{{"total":2.0,"progress":1e0,"progressToken":{token},"message":"é"}},"method":"notifications/progress","jsonrpc":"2.0"}}"#
+            ),
+            BETWEEN[1].to_owned(),
+            format!(
+                r#"{{"result":{{"resultType":"complete","content":[],"n":1.0}},"id":{id},"jsonrpc":"2.0"}}"#
+            ),
+        ]
+    };
+    let rig = Rig::start(move |asked, stream| {
+        let token = asked.body.split("\"progressToken\":").nth(1).unwrap().split([',', '}']).next().unwrap();
+        assert!(token.parse::<u64>().is_ok(), "it is numbered anew: {token}");
+        begin_events(stream, "");
+        for frame in said(id_of(&asked.body).unwrap().1, token) {
+            write(stream, format!("data: {frame}\n\n").as_bytes());
+        }
+    });
+    let home = Home::new();
+    let front = Front::in_front_of(&home, &rig.url, &[]);
+    let meta = r#""io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/logLevel":"debug","progressToken":1.0"#;
+    let frame = format!(
+        r#"{{"jsonrpc":"2.0","id":"\u0061","method":"tools/call","params":{{"name":"n","_meta":{{{meta}}}}}}}"#
+    );
+    let (answer, mut came) = answer(&mut post(&front, "", &frame));
+    came.push(answer);
+    assert_eq!(came, said(r#""\u0061""#, "1.0"));
 }
 
 #[test]

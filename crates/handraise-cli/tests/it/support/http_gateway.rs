@@ -38,6 +38,15 @@ impl Client<Posts> {
             }
             Pair::HttpTwice => Front::in_front_of(home, &home.listener(server), variables),
         };
+        Self::of(front)
+    }
+
+    /// In front of a server at a URL.
+    pub(crate) fn in_front_of(home: &Home, url: &str, variables: &[(&str, &str)]) -> Self {
+        Self::of(Front::in_front_of(home, url, variables))
+    }
+
+    fn of(front: Front) -> Self {
         let (sender, lines) = channel();
         Self::new(Posts { front, session: None, sender: RefCell::new(Some(sender)) }, lines)
     }

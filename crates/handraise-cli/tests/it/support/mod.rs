@@ -1,7 +1,7 @@
 //! What the tests share: a home, an inbox, agents, and waiting with a bound.
 
 mod certificates;
-mod client;
+pub(crate) mod client;
 mod connection;
 mod frames;
 mod front;

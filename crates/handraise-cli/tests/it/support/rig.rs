@@ -59,7 +59,8 @@ impl Rig {
     }
 }
 
-fn read(stream: &TcpStream) -> Option<Asked> {
+/// The next request of a connection, until its end.
+pub(crate) fn read(stream: &TcpStream) -> Option<Asked> {
     let mut reader = BufReader::new(stream.try_clone().ok()?);
     let mut line = String::new();
     reader.read_line(&mut line).ok()?;
@@ -86,9 +87,9 @@ pub(crate) fn respond(stream: &mut TcpStream, status: u16, headers: &str, body: 
 }
 
 /// Begins a stream of events, which ends with the connection.
-pub(crate) fn begin_events(stream: &mut TcpStream) {
-    let head = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Type: text/event-stream\r\n\r\n";
-    let _ = stream.write_all(head.as_bytes());
+pub(crate) fn begin_events(stream: &mut TcpStream, headers: &str) {
+    let head = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Type: text/event-stream\r\n";
+    let _ = stream.write_all(format!("{head}{headers}\r\n").as_bytes());
 }
 
 /// Writes bytes as they are.

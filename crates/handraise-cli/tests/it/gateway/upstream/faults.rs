@@ -65,7 +65,7 @@ fn s33_a_stream_that_makes_no_sense_or_breaks_off_ends_the_call() {
     ] {
         let home = Home::new();
         let rig = Rig::start(move |_, stream| {
-            begin_events(stream);
+            begin_events(stream, "");
             write(stream, stream_bytes);
         });
         let mut gateway = in_front_of(&home, &rig.url);
@@ -96,7 +96,7 @@ fn s33_an_answer_that_nobody_could_read_ends_the_call() {
             write(stream, broken);
         });
         let event = error_of(move |stream| {
-            begin_events(stream);
+            begin_events(stream, "");
             write(stream, &[b"data: ", broken, b"\n\n"].concat());
         });
         for (message, log) in [whole, event] {
@@ -187,7 +187,7 @@ fn s37_an_answer_that_is_too_long_ends_its_call_when_its_id_stands_at_the_end() 
     let rig = Rig::start(|asked, stream| {
         if !opens_session(asked, stream, "s") {
             let long = "x".repeat(200_000);
-            begin_events(stream);
+            begin_events(stream, "");
             let answer = format!(r#"{{"result":{{"text":"{long}"}},"jsonrpc":"2.0","id":1}}"#);
             write(stream, format!("data: {answer}\n\n").as_bytes());
         }

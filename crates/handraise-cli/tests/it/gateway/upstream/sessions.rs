@@ -21,7 +21,7 @@ fn a_session_that_the_server_forgets_ends_its_calls_and_can_be_opened_again() {
         }
         let frame = asked.json();
         if frame["params"]["name"] == "hang" {
-            begin_events(stream);
+            begin_events(stream, "");
             let _ = std::io::Read::read(stream, &mut [0]);
         } else if asked.headers["mcp-session-id"] == "first" {
             respond(
@@ -65,7 +65,7 @@ fn the_stream_of_a_session_goes_on_where_it_broke() {
             opens_session(asked, stream, "s");
             return;
         }
-        begin_events(stream);
+        begin_events(stream, "");
         match asked.headers.get("last-event-id").map(String::as_str) {
             None => write(
                 stream,
