@@ -123,6 +123,27 @@ fn a_servers_own_question_beside_one_of_ours_goes_with_its_call_and_both_are_ans
     }
 }
 
+#[test]
+fn what_one_session_has_declined_another_is_asked() {
+    for way in ways() {
+        let home = Home::new();
+        let front = way(&home);
+        let [one, two] = [Session::open(&front), Session::open(&front)];
+        let tap = json!({"text": "OK"});
+        let (mut stream, question) = one.asks(1, "tapOn", &tap);
+        let declined = json!({"jsonrpc": "2.0", "id": question, "result": {"action": "decline"}});
+        assert_eq!(one.post(&declined).head().status, 202);
+        let refusal = stream.event().unwrap().frame()["result"].clone();
+        assert!(refusal["content"][0]["text"].as_str().unwrap().contains("ambiguous_device_target"));
+        // Here it is remembered, and there it is not known.
+        assert_eq!(one.call(2, "tapOn", &tap).answer_in_time()["result"], refusal);
+        let (mut stream, question) = two.asks(2, "tapOn", &tap);
+        two.accept(&question, &json!({"deviceId": SECOND}));
+        assert_ends(&mut stream, 2, &format!("tapped \"OK\" on {SECOND}"));
+        assert_eq!(front.outcomes(3), ["decline", "remembered", "accept"]);
+    }
+}
+
 /// What a client of the modern era calls, under the one id that all of them use.
 fn described(front: &Front, text: &str, more: &Value) -> Connection {
     let tool = if more["_meta"].is_object() { "swipe" } else { "tapOn" };

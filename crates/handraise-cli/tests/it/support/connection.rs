@@ -4,8 +4,10 @@ use std::{
     fmt::Write as _,
     io::{BufRead as _, BufReader, Read as _, Write as _},
     net::TcpStream,
+    time::Duration,
 };
 
+use handraise_transport::clock::{Clock as _, SystemClock};
 use serde_json::Value;
 
 use super::BOUND;
@@ -153,10 +155,15 @@ impl Connection {
     }
 
     /// The next event of a stream, without comments; `None` at the end.
+    #[track_caller]
     pub(crate) fn event(&mut self) -> Option<Event> {
         let (mut id, mut data) = (String::new(), None::<String>);
+        let begun = SystemClock.boot_millis();
         loop {
             let line = self.stream_line()?;
+            // Signs of life come for as long as nothing else does.
+            let waited = Duration::from_millis(SystemClock.boot_millis() - begun);
+            assert!(!line.starts_with(':') || waited < 3 * BOUND, "nothing but signs of life");
             if line.is_empty() {
                 if let Some(data) = data.take() {
                     return Some(Event { id, data });
