@@ -27,8 +27,8 @@ export interface Answer {
 
 /** Body of `POST /asks/{id}/answer`. */
 export interface AnswerRequest {
-  /** One entry per answered question. */
-  answers?: Answer[];
+  /** One entry per answered question; empty for none, which accepts an ask that takes partial answers. */
+  answers: Answer[];
   /** Set by the Skip control. */
   rejected?: boolean;
   /** Why it was skipped. */
@@ -156,7 +156,7 @@ export interface BatchEntry {
   /** Which ask. */
   id: string;
   /** Its answers. */
-  answers?: Answer[];
+  answers: Answer[];
   /** Whether it is skipped. */
   rejected?: boolean;
 }

@@ -57,6 +57,7 @@ impl std::str::FromStr for Scope {
 
 /// Body of `POST /login`: the sign-in link's secret, or a token to sign in with.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct LoginRequest {
     /// The secret from the link's fragment, or a token.
     pub secret: String,
@@ -111,6 +112,7 @@ pub struct TokenList {
 
 /// Body of `POST /tokens`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct CreateToken {
     /// What it may do.
     pub scope: Scope,
@@ -176,6 +178,7 @@ pub struct FlagList {
 
 /// Body of `PUT /flags/{name}`: `true`, `false`, or `null` to take the setting back.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct SetFlag {
     /// The setting.
     #[schema(value_type = Option<bool>)]

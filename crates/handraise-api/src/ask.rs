@@ -2,7 +2,7 @@
 
 use handraise_core as core;
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Number, Value};
 use utoipa::ToSchema;
 
@@ -283,9 +283,10 @@ pub struct Settlement {
 
 /// Body of `POST /asks/{id}/answer`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct AnswerRequest {
-    /// One entry per answered question.
-    #[serde(default)]
+    /// One entry per answered question; empty for none, which accepts an ask that takes partial answers.
+    #[serde(deserialize_with = "spelled_out")]
     pub answers: Vec<Answer>,
     /// Set by the Skip control.
     #[serde(default)]
@@ -297,6 +298,7 @@ pub struct AnswerRequest {
 
 /// Body of `POST /asks/answer-batch` (S44).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct BatchRequest {
     /// Confirms and permissions of one holder.
     pub submissions: Vec<BatchEntry>,
@@ -304,19 +306,43 @@ pub struct BatchRequest {
 
 /// One ask's answer within a batch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct BatchEntry {
     /// Which ask.
     pub id: String,
     /// Its answers.
-    #[serde(default)]
+    #[serde(deserialize_with = "spelled_out")]
     pub answers: Vec<Answer>,
     /// Whether it is skipped.
     #[serde(default)]
     pub rejected: bool,
 }
 
+/// Reads the answers of a request. On the holder stream and in the store what is not known is ignored, for the sake of
+/// other versions; from whoever answers, a field that is misspelt would be a question left empty.
+fn spelled_out<'de, D: Deserializer<'de>>(given: D) -> Result<Vec<Answer>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(rename = "Answer", deny_unknown_fields)]
+    struct Given {
+        question_id: String,
+        #[serde(default)]
+        selected_options: Vec<String>,
+        #[serde(default)]
+        custom_text: String,
+    }
+
+    let given = Vec::<Given>::deserialize(given)?;
+    let answer = |Given { question_id, selected_options, custom_text }| Answer {
+        question_id,
+        selected_options,
+        custom_text,
+    };
+    Ok(given.into_iter().map(answer).collect())
+}
+
 /// Body of `POST /asks/{id}/seen`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct SeenRequest {
     /// The digest of what was painted.
     pub digest: String,

@@ -160,6 +160,7 @@ pub struct Agent {
 
 /// Body of `POST /sessions`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct StartSession {
     /// `[[agent]] id`.
     pub agent: String,
@@ -173,6 +174,7 @@ pub struct StartSession {
 
 /// Body of `POST /sessions/{id}/prompt`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct PromptRequest {
     /// The operator's words.
     pub text: String,

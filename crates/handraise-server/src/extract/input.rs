@@ -154,7 +154,8 @@ fn unread<T: DeserializeOwned>(bytes: &[u8], error: Option<&serde_json::Error>) 
 mod tests {
     use handraise_api::{
         access::{CreateToken, LoginRequest, SetFlag},
-        ask::{AnswerRequest, BatchRequest},
+        ask::{AnswerRequest, BatchRequest, SeenRequest},
+        session::{PromptRequest, StartSession},
         words::Source,
     };
 
@@ -197,11 +198,11 @@ mod tests {
         );
         let batch = |body: &str| refused(read::<BatchRequest>(body.as_bytes()));
         assert_eq!(
-            batch(r#"{"submissions":[{"id":"a"},{}]}"#),
+            batch(r#"{"submissions":[{"id":"a","answers":[]},{}]}"#),
             "in the body, 'submissions[1].id' is missing"
         );
         assert_eq!(
-            batch(r#"{"submissions":[{"id":"a","rejected":"yes"}]}"#),
+            batch(r#"{"submissions":[{"id":"a","answers":[],"rejected":"yes"}]}"#),
             "in the body, 'submissions[0].rejected' is a text; it takes true or false"
         );
         assert_eq!(
@@ -209,6 +210,65 @@ mod tests {
             "in the body, 'submissions' is an object; it takes a list"
         );
         assert_eq!(refused(read::<SetFlag>(b"{}")), "in the body, 'value' is missing");
+    }
+
+    /// Misspelt answers would be none, and none accepts a form that takes partial ones.
+    #[test]
+    fn an_answer_that_is_misspelt_or_missing_is_no_empty_one() {
+        let answer = |body: &str| refused(read::<AnswerRequest>(body.as_bytes()));
+        for (body, said) in [
+            ("{}", "'answers' is missing"),
+            (r#"{"rejected":true}"#, "'answers' is missing"),
+            (r#"{"answers":null}"#, "'answers' is null; it takes a list"),
+            (
+                r#"{"answer":[{"question_id":"q","custom_text":"x"}]}"#,
+                "'answer' is not known; answers, rejected and reject_reason are",
+            ),
+            (
+                r#"{"answers":[],"reject":true}"#,
+                "'reject' is not known; answers, rejected and reject_reason are",
+            ),
+            (
+                r#"{"answers":[{"question_id":"q"},{"question_id":"r","selected_option":["x"]}]}"#,
+                "'answers[1].selected_option' is not known; question_id, selected_options and custom_text are",
+            ),
+            (r#"{"answers":[{"selected_options":["x"]}]}"#, "'answers[0].question_id' is missing"),
+        ] {
+            assert_eq!(answer(body), format!("in the body, {said}"), "{body}");
+        }
+        assert_eq!(
+            refused(read::<BatchRequest>(br#"{"submissions":[{"id":"a"}]}"#)),
+            "in the body, 'submissions[0].answers' is missing"
+        );
+        assert_eq!(
+            refused(read::<BatchRequest>(br#"{"submissions":[{"id":"a","answers":[{"question":"q"}]}]}"#)),
+            "in the body, 'submissions[0].answers[0].question' is not known; question_id, selected_options and \
+             custom_text are"
+        );
+        let given = read::<AnswerRequest>(br#"{"answers":[{"question_id":"q","custom_text":"x"}]}"#).unwrap();
+        assert_eq!(
+            (given.answers[0].custom_text.as_str(), given.answers[0].selected_options.len()),
+            ("x", 0)
+        );
+    }
+
+    #[test]
+    fn no_body_takes_what_it_does_not_know() {
+        #[track_caller]
+        fn knows_its_fields<T: DeserializeOwned>(fields: &str) {
+            assert!(read::<T>(format!("{{{fields}}}").as_bytes()).is_ok(), "{fields}");
+            let said =
+                refused(read::<T>(format!(r#"{{{fields},"expire":"2031-01-31T18:00:00Z"}}"#).as_bytes()));
+            assert!(said.starts_with("in the body, 'expire' is not known; "), "{said}");
+        }
+        knows_its_fields::<AnswerRequest>(r#""answers":[]"#);
+        knows_its_fields::<BatchRequest>(r#""submissions":[]"#);
+        knows_its_fields::<SeenRequest>(r#""digest":"d""#);
+        knows_its_fields::<LoginRequest>(r#""secret":"s""#);
+        knows_its_fields::<CreateToken>(r#""scope":"viewer""#);
+        knows_its_fields::<SetFlag>(r#""value":null"#);
+        knows_its_fields::<StartSession>(r#""agent":"a""#);
+        knows_its_fields::<PromptRequest>(r#""text":"t""#);
     }
 
     #[test]
@@ -247,7 +307,7 @@ mod tests {
         assert_eq!(answer(b"{\"answers\":[]} x"), "the body is no JSON: see line 1, column 16");
         assert_eq!(answer(b"{\"reject_reason\":\"\xff\"}"), "the body is no JSON: see line 1, column 19");
         assert_eq!(
-            answer(b"{\"rejected\":true,\n\"rejected\":true}"),
+            answer(b"{\"answers\":[],\"rejected\":true,\n\"rejected\":true}"),
             "the body has a field twice, the second time at line 2, column 10; leave one"
         );
         let deep = "[".repeat(1_000);

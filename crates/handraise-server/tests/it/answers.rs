@@ -47,13 +47,43 @@ async fn ac20b_an_answer_travels_as_a_frame_and_comes_back_as_the_ask() {
 }
 
 #[tokio::test]
+async fn a_misspelt_answer_reaches_nobody_and_the_ask_stays_open() {
+    let rig = Arc::new(rig().await);
+    let mut holder = rig.holder().await;
+    holder.opens(&ask("a")).await;
+    let misspelt = json!([{"question_id": "question_0", "selected_option": ["Postgres"]}]);
+    for (body, names) in [
+        (json!({}), "'answers' is missing"),
+        (json!({"answer": misspelt}), "'answer' is not known"),
+        (json!({"answers": misspelt}), "'answers[0].selected_option' is not known"),
+    ] {
+        let refused = rig.post("/asks/a/answer", body).await;
+        assert_eq!(refused.status, StatusCode::BAD_REQUEST);
+        let said = refused.json()["error"]["message"].as_str().unwrap().to_owned();
+        assert!(said.contains(names), "{said}");
+    }
+    let shown = rig.get("/asks/a").await.json();
+    assert_eq!((&shown["state"], shown["events"].as_array().unwrap().len()), (&json!("open"), 1), "{shown}");
+    // The first that reaches the holder is the one that was meant.
+    let token = rig.token("operator", "Ada").await;
+    let answering = answering!(rig, token, "a", "Postgres");
+    let (id, respond) = holder.expect(action::RESPOND).await;
+    assert_eq!(respond["answers"][0]["selected_options"], json!(["Postgres"]));
+    holder.succeed(&id, action::RESPOND).await;
+    assert_eq!(answering.await.unwrap().status, StatusCode::OK);
+}
+
+#[tokio::test]
 async fn ac14_a_skip_is_a_decline() {
     let rig = Arc::new(rig().await);
     let mut holder = rig.holder().await;
     holder.opens(&ask("a")).await;
     let skipping = tokio::spawn({
         let rig = Arc::clone(&rig);
-        async move { rig.post("/asks/a/answer", json!({"rejected": true, "reject_reason": "not now"})).await }
+        async move {
+            rig.post("/asks/a/answer", json!({"answers": [], "rejected": true, "reject_reason": "not now"}))
+                .await
+        }
     });
     let (id, respond) = holder.expect(action::RESPOND).await;
     assert_eq!((&respond["rejected"], &respond["reject_reason"]), (&json!(true), &json!("not now")));
@@ -354,7 +384,7 @@ async fn a_permission_travels_as_its_option() {
         tokio::spawn(async move { rig.post("/asks/a/answer", body).await })
     };
     for body in [
-        json!({}),
+        json!({"answers": []}),
         json!({"answers": [{"question_id": "permission", "selected_options": ["a", "b"], "custom_text": ""}]}),
         json!({"answers": [{"question_id": "other", "selected_options": ["a"], "custom_text": ""}]}),
         json!({"answers": [{"question_id": "permission", "selected_options": ["a"], "custom_text": "but"}]}),
@@ -369,7 +399,7 @@ async fn a_permission_travels_as_its_option() {
     assert_eq!(respond["option_id"], "allow_once");
     holder.succeed(&id, action::RESPOND_PERMISSION).await;
     assert_eq!(picked.await.unwrap().status, StatusCode::OK);
-    let skipped = post(json!({"rejected": true}));
+    let skipped = post(json!({"answers": [], "rejected": true}));
     let (id, respond) = holder.expect(action::RESPOND_PERMISSION).await;
     assert_eq!(respond["option_id"], Value::Null);
     holder.not_found(&id, action::RESPOND_PERMISSION, None).await;
