@@ -124,6 +124,38 @@ test("what is needed is said while it is empty, and only then that the rest is l
   });
 });
 
+test("f10 what the holder would refuse as missing is told beside its field, and is not sent", async () => {
+  const filler = Array.from({ length: 12 }, (_, index) => question(`f${index}`, "text", `Filler ${index}?`));
+  const form = ask("a", {
+    message: "Some are needed",
+    questions: [...filler, question("env", "multi", "Where?", { required: true, choices: [choice("dev"), choice("prod")] }), question("pool", "integer", "Pool size?", { required: true, default: 16 })],
+  });
+  await on([form], async (page, mock) => {
+    const told = (id) => page.locator(`[data-q="${id}"] .hint.bad`, { hasText: "This must be answered." });
+    await page.getByText("0 of 14 answered; 2 more needed.").waitFor();
+    assert.equal(await page.locator(".hint.bad").count(), 0, "nothing is said before it was tried");
+    await page.keyboard.press("Control+Enter");
+    await page.getByText("Answer what is needed first.").waitFor();
+    await told("env").waitFor();
+    await page.waitForFunction(() => document.activeElement?.closest("[data-q]")?.getAttribute("data-q") === "env");
+    // What the asking side has filled in counts once it was on the screen.
+    await told("pool").waitFor({ state: "detached" });
+    await page.getByLabel("prod").check();
+    await page.getByText("2 of 14 answered; the rest is left out.").waitFor({ state: "attached" });
+    await told("env").waitFor({ state: "detached" });
+    await page.getByLabel("prod").uncheck();
+    await told("env").waitFor();
+    assert.equal(answers(mock).length, 0);
+    await page.getByLabel("dev").check();
+    await submitButton(page).click();
+    await settled(page);
+    assert.deepEqual(answers(mock)[0].answers, [
+      { question_id: "env", selected_options: ["dev"], custom_text: "" },
+      { question_id: "pool", selected_options: [], custom_text: "16" },
+    ]);
+  });
+});
+
 test("ac12i free text stands beside a pick of an elicitation", async () => {
   const both = ask("a", { questions: [question("db", "single", "Which?", { allows_text: true, companion: "replaces", choices: [choice("Postgres"), choice("SQLite")] })] });
   await on([both], async (page, mock) => {

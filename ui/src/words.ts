@@ -136,6 +136,7 @@ export const cardProgress = (answered: number, of: number, partial: boolean, nee
   `${answered} of ${of} answered${answered === of ? "" : !partial ? "; all are needed" : needed > 0 ? `; ${needed} more needed` : "; the rest is left out"}.`;
 export const cardPickOne = "Choose one first.";
 export const cardAnswerAll = "Answer every question first.";
+export const cardAnswerNeeded = "Answer what is needed first.";
 export const cardDraftSaved = (time: string) => `Draft saved ${time}`;
 export const cardNotSettled = "Nothing is settled yet";
 export const cardSent = (kind: HolderKind) => `Sent. Waiting for the ${HOLDERS[kind]} to take it…`;
@@ -182,6 +183,7 @@ export const noticeReadonly = { title: "You may read here, not answer", text: "Y
 export const noticeTheirs = (only: boolean, whose: string) => ({ ...noticeReadonly, text: `${only ? "Only" : "All but"} ${whose} can answer.` });
 
 export const questionRequired = "needed";
+export const questionMissing = "This must be answered.";
 export const questionOwnWords = (title: string) => `${title}, in your own words`;
 export const questionOwnWordsPlaceholder = "Or in your own words";
 export const questionOptional = "Optional";

@@ -1,7 +1,7 @@
 // What is put into a card, and what is sent for it.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { choose, complete, defaultEntry, EMPTY, takesSelection, takesText, toAnswers, write } from "../src/model/answers.ts";
+import { choose, defaultEntry, EMPTY, lacking, takesSelection, takesText, toAnswers, write } from "../src/model/answers.ts";
 import { ask, choice, question } from "./made.ts";
 
 const environments = question("env", { kind: "multi", choices: [choice("dev"), choice("staging"), choice("prod")] });
@@ -50,7 +50,7 @@ test("ac12b ac12h ac12j what was not answered contributes nothing", () => {
     toAnswers(form, entries, everything).map((answer) => answer.question_id),
     ["q"],
   );
-  assert.equal(complete(form, {}, everything), true);
+  assert.deepEqual(lacking(form, {}, everything), []);
 });
 
 test("a default is sent only when it was on the screen, and not once it is cleared", () => {
@@ -71,6 +71,15 @@ test("defaults fill the control that suits them, and nothing where they fit none
 
 test("f3 an ask that takes no partial answer is complete only with all of them", () => {
   const form = ask({ allows_partial: false, questions: [database, environments] });
-  assert.equal(complete(form, { db: { selected: ["SQLite"], text: "" } }, everything), false);
-  assert.equal(complete(form, { db: { selected: ["SQLite"], text: "" }, env: { selected: ["dev"], text: "" } }, everything), true);
+  assert.deepEqual(lacking(form, { db: { selected: ["SQLite"], text: "" } }, everything), [environments]);
+  assert.deepEqual(lacking(form, { db: { selected: ["SQLite"], text: "" }, env: { selected: ["dev"], text: "" } }, everything), []);
+});
+
+test("f10 an ask that takes partial answers lacks what is required, and nothing else", () => {
+  const [needed, filled] = [question("n", { required: true }), question("q", { required: true, default: "16" })];
+  const form = ask({ questions: [environments, needed, filled] });
+  assert.deepEqual(lacking(form, {}, everything), [needed]);
+  assert.deepEqual(lacking(form, {}, new Set()), [needed, filled], "a default that nobody saw is not sent");
+  assert.deepEqual(lacking(form, { n: { selected: [], text: " " }, q: EMPTY }, everything), [needed, filled]);
+  assert.deepEqual(lacking(form, { n: { selected: [], text: "x" } }, everything), []);
 });

@@ -2,7 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Answer, Ask } from "../api/types.ts";
-import { complete, counts, takesSelection, toAnswers } from "../model/answers.ts";
+import { counts, lacking, takesSelection, toAnswers } from "../model/answers.ts";
 import { isTheirs, phase } from "../model/phase.ts";
 import { clock } from "../model/time.ts";
 import { may } from "../state/access.ts";
@@ -52,6 +52,8 @@ export function Card({ live, ask, boxed = false, focus = false, together = false
   const [fixed, setFixed] = useState<ReadonlySet<string>>(new Set());
   const [skipping, setSkipping] = useState(false);
   const [said, setSaid] = useState("");
+  /** Submit was pressed while something was lacking: from then on each such question says so. */
+  const [tried, setTried] = useState(false);
 
   const content = [ask.digest, ask.state, now.is, notice, submission?.is].join();
   const guard = useGuard(root, content);
@@ -60,8 +62,10 @@ export function Card({ live, ask, boxed = false, focus = false, together = false
 
   const open = now.is === "open";
   const risk = ask.source === "confirm";
+  const lack = ask.mode === "url" ? [] : lacking(ask, draft.entries, painted).filter((question) => !risk || question !== soleBoolean(ask));
   const details = submission?.is === "invalid" ? submission.details : [];
   const errorOf = (id: string): string | undefined => {
+    if (tried && lack.some((question) => question.id === id)) return words.questionMissing;
     const own = details.filter((detail) => detail.question_id === id);
     return own.length === 0 || fixed.has(id) ? undefined : own.map((detail) => detail.message).join(" ");
   };
@@ -82,6 +86,7 @@ export function Card({ live, ask, boxed = false, focus = false, together = false
   useEffect(() => {
     setSkipping(false);
     setSaid("");
+    setTried(false);
   }, [ask.id, now.is]);
   const focusHeading = (): void => root.current?.querySelector<HTMLElement>("h1, h2")?.focus();
   // When the card's controls go while one of them has the focus, the focus stays on this card.
@@ -108,6 +113,13 @@ export function Card({ live, ask, boxed = false, focus = false, together = false
   }
 
   function submitAnswers(): void {
+    const first = lack[0];
+    if (first !== undefined) {
+      setTried(true);
+      setSaid(ask.questions.length === 1 && takesSelection(first) ? words.cardPickOne : ask.allows_partial ? words.cardAnswerNeeded : words.cardAnswerAll);
+      focusFirst(root.current, first.id);
+      return;
+    }
     if (risk) {
       void send(confirmation(ask, toAnswers(ask, draft.entries, painted)), false, "");
       return;
@@ -119,16 +131,9 @@ export function Card({ live, ask, boxed = false, focus = false, together = false
       void send([], false, "");
       return;
     }
-    if (!complete(ask, draft.entries, painted)) {
-      const first = missing[0];
-      setSaid(ask.questions.length === 1 && first !== undefined && takesSelection(first) ? words.cardPickOne : words.cardAnswerAll);
-      focusFirst(root.current, first?.id);
-      return;
-    }
     void send(toAnswers(ask, draft.entries, painted), false, "");
   }
 
-  const missing = ask.questions.filter((question) => !counts(question, draft.entries, painted));
   const audience = [ask.origin.client?.name, ask.origin.server].filter((name) => typeof name === "string").map((name) => plain(name, 60));
 
   let body: ComponentChildren;
@@ -162,9 +167,8 @@ export function Card({ live, ask, boxed = false, focus = false, together = false
           ask={ask}
           sent={now.is === "sent"}
           notice={notice}
-          answered={ask.questions.length - missing.length}
-          needed={missing.filter((question) => question.required).length}
-          ready={risk || ask.mode === "url" || complete(ask, draft.entries, painted)}
+          answered={ask.questions.filter((question) => counts(question, draft.entries, painted)).length}
+          needed={lack.length}
           savedAt={draft.savedAt}
           said={said}
           skipping={skipping}

@@ -16,7 +16,6 @@ interface Props {
   notice: Notice | null;
   answered: number;
   needed: number;
-  ready: boolean;
   savedAt: number | null;
   said: string;
   skipping: boolean;
@@ -56,7 +55,6 @@ export function Foot(props: Props) {
   if (skipping) return <Why {...props} />;
 
   const { skip, submit, tone, skipFirst } = labels(ask, notice);
-  const waits = !props.ready;
   return (
     <div class="foot">
       <button
@@ -70,7 +68,7 @@ export function Foot(props: Props) {
         <span role="status">{said === "" ? progress(props) : said}</span>
         {said === "" && props.savedAt !== null && <span>{words.cardDraftSaved(clock(props.savedAt, Date.now(), false))}</span>}
       </p>
-      <button class={`btn ${tone}`} type="button" aria-disabled={waits || undefined} onClick={onSubmit}>
+      <button class={`btn ${tone}`} type="button" aria-disabled={props.needed > 0 || undefined} onClick={onSubmit}>
         {submit}
         {ask.source !== "confirm" && ask.mode !== "url" && <kbd aria-hidden="true">{isMac ? words.cardSubmitKeysMac : words.cardSubmitKeys}</kbd>}
       </button>

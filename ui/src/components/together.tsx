@@ -1,7 +1,7 @@
 // The marked asks on one page, each with its own choice, answered by one button: all of them or none (S44).
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Answer, Ask } from "../api/types.ts";
-import { complete, toAnswers } from "../model/answers.ts";
+import { lacking, toAnswers } from "../model/answers.ts";
 import { useCell } from "../state/cell.ts";
 import { entriesOf } from "../state/entries.ts";
 import { useGuard } from "../state/guarded.ts";
@@ -27,7 +27,7 @@ export function Together({ live }: { live: Live }) {
 
   async function send(): Promise<void> {
     const entries = (ask: Ask) => entriesOf(ask).get().entries;
-    const left = open.find((ask) => !complete({ ...ask, allows_partial: false }, entries(ask), NOTHING_FILLED_IN));
+    const left = open.find((ask) => lacking({ ...ask, allows_partial: false }, entries(ask), NOTHING_FILLED_IN).length > 0);
     if (left !== undefined) {
       setSaid(words.cardAnswerAll);
       focusFirst(root.current?.querySelector(`[data-ask="${CSS.escape(left.id)}"]`) ?? null, left.questions[0]?.id);

@@ -86,7 +86,7 @@ export function toAnswers(ask: Ask, entries: Entries, seen: ReadonlySet<string>)
     });
 }
 
-/** Whether Submit has everything that this ask insists on before it can be sent at all. */
-export function complete(ask: Ask, entries: Entries, seen: ReadonlySet<string>): boolean {
-  return ask.allows_partial || ask.questions.every((question) => counts(question, entries, seen));
+/** The questions without whose answer the holder would refuse all of it: those that are required, or all of them. */
+export function lacking(ask: Ask, entries: Entries, seen: ReadonlySet<string>): Question[] {
+  return ask.questions.filter((question) => (question.required || !ask.allows_partial) && !counts(question, entries, seen));
 }

@@ -361,18 +361,26 @@ impl Card {
             self.note = Some("You have not seen every question yet.".to_owned());
             return Act::Stay;
         }
-        if !self.ask.content.allows_partial
-            && let Some(open) = questions.clone().find(|question| !self.drafts.is_answered(*question))
-        {
+        if let Some(open) = questions.clone().find(|question| self.lacks(*question)) {
             self.go_to_question(open);
-            let is_one = questions.len() == 1;
-            self.note =
-                Some(if is_one { "Answer it first." } else { "Answer every question first." }.to_owned());
+            let words = match (questions.len(), self.ask.content.allows_partial) {
+                (1, _) => "Answer it first.",
+                (_, true) => "Answer what is needed first.",
+                (_, false) => "Answer every question first.",
+            };
+            self.note = Some(words.to_owned());
             return Act::Stay;
         }
         self.errors.clear();
         self.sending = Sending::Waiting;
         Act::Send(self.drafts.request(&self.ask))
+    }
+
+    /// Whether the holder would refuse the whole for want of this question's answer.
+    fn lacks(&self, question: usize) -> bool {
+        let is_needed = !self.ask.content.allows_partial
+            || self.ask.content.questions.get(question).is_some_and(|known| known.required);
+        is_needed && !self.drafts.is_answered(question)
     }
 
     /// To the first stop of a question.

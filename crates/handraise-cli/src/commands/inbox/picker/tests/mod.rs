@@ -553,6 +553,19 @@ fn what_is_needed_is_said_while_it_is_empty() {
 }
 
 #[test]
+fn f10_what_the_holder_would_refuse_as_missing_is_not_sent() {
+    let mut ask = sample::ask();
+    ask.content.questions[0].required = true;
+    let mut rig = Rig::open(ask);
+    rig.submit();
+    assert_eq!(rig.sent().len(), 0);
+    rig.shows("Answer what is needed first.");
+    rig.keys("1");
+    rig.submit();
+    assert_eq!(rig.sent().len(), 1);
+}
+
+#[test]
 fn a_link_shows_its_whole_address_and_its_host() {
     let mut ask = sample::single(Source::Elicitation);
     ask.content.url = Some("https://good.example@xn--80ak6aa92e.com/pay?x=1".into());
