@@ -1,5 +1,7 @@
 //! Guarded calls: the tables of the config file, the variables of the environment, and the store of spent nonces.
 
+use std::path::PathBuf;
+
 use anyhow::{Context as _, anyhow};
 use handraise_config::{ConfirmEntry, ConfirmVariables, Require, Secret, Settings, Who};
 use handraise_mcp::{
@@ -78,21 +80,25 @@ fn source(entry: &ConfirmEntry) -> GuardSource {
     }
 }
 
+/// Where spent nonces are kept: a folder, and those down from it. Nothing where there is no data directory.
+pub(crate) fn folder(settings: &Settings) -> Option<(PathBuf, [&'static str; 2])> {
+    let shared = shared_folder(settings.confirm_variables.data_dir.as_deref());
+    match (shared, &settings.data_dir) {
+        (Some(shared), _) => Some((shared.clone(), [".mcp-confirm", "spent"])),
+        (None, Some(own)) => Some((own.clone(), ["confirm", "spent"])),
+        (None, None) => None,
+    }
+}
+
 /// The store, and how long it remembers. A folder that cannot be used is no reason for another one: nothing runs then.
 fn store(settings: &Settings) -> (Store, Remembers) {
-    let shared = shared_folder(settings.confirm_variables.data_dir.as_deref());
-    let folder = match (&shared, &settings.data_dir) {
-        (Some(shared), _) => Some((shared, [".mcp-confirm", "spent"])),
-        (None, Some(own)) => Some((own, ["confirm", "spent"])),
-        (None, None) => None,
-    };
-    let Some((base, inner)) = folder else {
+    let Some((base, inner)) = folder(settings) else {
         tracing::warn!(
             "there is no data directory: what has confirmed a call is remembered by this process only"
         );
         return (Store::memory(), Remembers::InProcess);
     };
-    match Store::files(base, &inner) {
+    match Store::files(&base, &inner) {
         Ok(store) => (store, Remembers::Beyond),
         Err(error) => {
             tracing::error!("guarded calls will not run: {error}");

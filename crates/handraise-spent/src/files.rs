@@ -11,7 +11,10 @@ use std::{
 };
 
 use rustix::{
-    fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, fstat, fsync, mkdirat, openat, statat, unlinkat},
+    fs::{
+        AtFlags, CWD, Dir, FileType, Mode, OFlags, StatVfs, StatVfsMountFlags, fstat, fstatvfs, fsync,
+        mkdirat, openat, statat, unlinkat,
+    },
     io::Errno,
     process::geteuid,
 };
@@ -20,6 +23,9 @@ use crate::{KEPT_MS, Was, joined};
 
 /// How often the folder is looked through for what is forgotten, at most, in milliseconds.
 const PRUNE_EVERY_MS: u64 = 60_000;
+
+/// What a folder's owner may do in it, at least.
+const OWNERS: u32 = 0o700;
 
 /// Why a folder cannot keep spent nonces.
 #[derive(Debug, thiserror::Error)]
@@ -43,6 +49,23 @@ pub enum OpenError {
     Open {
         /// The folder.
         path: PathBuf,
+    },
+    /// It was there when the store was opened.
+    #[error(
+        "the folder {path} for spent confirmations is gone; put it back with what was in it: without it nobody knows what \
+         has been confirmed", path = path.display()
+    )]
+    Gone {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// Nothing can be written into it, whoever writes.
+    #[error("nothing can be written into the folder {path} for spent confirmations: {why}", path = path.display())]
+    Fixed {
+        /// The folder.
+        path: PathBuf,
+        /// Why, and what to do.
+        why: &'static str,
     },
 }
 
@@ -73,6 +96,35 @@ impl Files {
         Ok(Self { base: base.to_owned(), inner, pruned_ms: Mutex::default() })
     }
 
+    /// Opens the folder as it is, without making any; nothing where it is not there.
+    pub(crate) fn existing(base: &Path, inner: &[&str]) -> Result<Option<Self>, OpenError> {
+        let inner = inner.iter().map(|name| (*name).to_owned()).collect();
+        let files = Self { base: base.to_owned(), inner, pruned_ms: Mutex::default() };
+        match files.folder() {
+            Ok(_) => Ok(Some(files)),
+            Err(OpenError::Gone { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether a claim could be kept, as far as that is known without writing one.
+    pub(crate) fn check(&self) -> Result<(), OpenError> {
+        let folder = self.folder()?;
+        let failed = |errno: Errno| OpenError::Io { path: self.path(), source: errno.into() };
+        let fixed = |why| Err(OpenError::Fixed { path: self.path(), why });
+        if fstat(&folder).map_err(failed)?.st_mode & OWNERS != OWNERS {
+            return fixed("its mode does not let its owner; run chmod 700");
+        }
+        let system = fstatvfs(&folder).map_err(failed)?;
+        if system.f_flag.contains(StatVfsMountFlags::RDONLY) {
+            return fixed("its file system is read-only; mount it for writing");
+        }
+        if is_full(&system) {
+            return fixed("its file system is full; free some space");
+        }
+        Ok(())
+    }
+
     pub(crate) fn look(&self, nonce: [u8; 16], now_ms: u64) -> Was {
         let Ok(folder) = self.folder() else { return Was::Unknown };
         self.prune(&folder, now_ms);
@@ -101,14 +153,21 @@ impl Files {
 
     /// The folder, as it is now.
     fn folder(&self) -> Result<OwnedFd, OpenError> {
-        let path = || joined(&self.base, &self.inner.iter().map(String::as_str).collect::<Vec<_>>());
-        let failed = |errno: Errno| OpenError::Io { path: path(), source: errno.into() };
+        let failed = |errno: Errno| match errno {
+            Errno::NOENT => OpenError::Gone { path: self.path() },
+            errno => OpenError::Io { path: self.path(), source: errno.into() },
+        };
         let mut at = open_folder(CWD, &self.base, true).map_err(failed)?;
         for name in &self.inner {
             at = open_folder(&at, Path::new(name), false).map_err(failed)?;
-            check(&at, &path())?;
+            check(&at, &self.path())?;
         }
         Ok(at)
+    }
+
+    /// Where it is, for people.
+    pub(crate) fn path(&self) -> PathBuf {
+        joined(&self.base, &self.inner.iter().map(String::as_str).collect::<Vec<_>>())
     }
 
     /// Forgets what ended more than a day ago. What cannot be read stays.
@@ -142,6 +201,12 @@ fn make(base: &Path) -> io::Result<()> {
         std::fs::File::open(parent)?.sync_all()?;
     }
     Ok(())
+}
+
+/// Whether no file or not a byte more fits. Some file systems count neither, or no files, and say 0 of 0.
+fn is_full(system: &StatVfs) -> bool {
+    let left = if geteuid().is_root() { system.f_bfree } else { system.f_bavail };
+    (system.f_blocks > 0 && left == 0) || (system.f_files > 0 && system.f_ffree == 0)
 }
 
 /// When what a nonce belonged to ends, as its file says.

@@ -52,6 +52,16 @@ impl Store {
         files::Files::open(base, inner).map(|files| Self(Kind::Files(files, memory::Memory::default())))
     }
 
+    /// The folder that [`Store::files`] would use, if it is there: where it is. Nothing is made.
+    ///
+    /// # Errors
+    /// When it cannot be used, or could keep no claim.
+    pub fn existing(base: &Path, inner: &[&str]) -> Result<Option<PathBuf>, OpenError> {
+        let Some(files) = files::Files::existing(base, inner)? else { return Ok(None) };
+        files.check()?;
+        Ok(Some(files.path()))
+    }
+
     /// In this process, and gone with it. What is signed must die with the process as well.
     pub fn memory() -> Self {
         Self(Kind::Memory(memory::Memory::default()))
@@ -60,6 +70,19 @@ impl Store {
     /// A store that cannot say anything: nothing runs.
     pub fn closed() -> Self {
         Self(Kind::Closed)
+    }
+
+    /// Whether something has gone bad since the store was opened, as far as that is known without a claim: a folder that was
+    /// removed or opened to others, a file system that is full or read-only. Nothing is written.
+    ///
+    /// # Errors
+    /// When no claim could be kept now.
+    pub fn check(&self) -> Result<(), OpenError> {
+        match &self.0 {
+            Kind::Files(files, _) => files.check(),
+            // The one has nothing that could, of the other it was said when it was opened.
+            Kind::Memory(_) | Kind::Closed => Ok(()),
+        }
     }
 
     /// Whether a nonce is spent. `now_ms` is the wall clock, in milliseconds since 1970.

@@ -5,6 +5,7 @@ use std::{
     fmt, io,
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
     thread,
+    time::Duration,
 };
 
 use handraise_mcp::{Spend, confirm::Spent};
@@ -15,6 +16,10 @@ use crate::{Store, Was, turns::Turns};
 /// The most questions of one caller that wait: as many as requests of a client may be open. What comes then is not asked,
 /// and its envelope waits for nothing. What only settles a nonce has as much room again.
 const MOST_WAITING: usize = 65_536;
+
+/// How often the store is looked at while nothing else shows how it is, so that a folder that has gone bad is known before
+/// somebody's acceptance comes to nothing.
+const CHECKED_EVERY: Duration = Duration::from_mins(1);
 
 /// Asks a store for envelopes. A question comes with `W`, for whom it is.
 ///
@@ -28,12 +33,17 @@ struct Desk<W> {
     /// There is more to do, or nothing any more.
     moved: Condvar,
     clock: SharedClock,
+    checked_every: Duration,
 }
 
 struct Inside<W> {
     turns: Turns<(W, Spend)>,
     complaints: Limited,
     is_over: bool,
+    /// When the store was last looked at, on the clock that runs through suspend, in milliseconds.
+    checked_ms: u64,
+    /// What was wrong with it then.
+    trouble: Option<String>,
 }
 
 impl<W: Send + 'static> Spender<W> {
@@ -47,10 +57,27 @@ impl<W: Send + 'static> Spender<W> {
         clock: SharedClock,
         tell: impl Fn(W, u64, Spent) + Send + Sync + 'static,
     ) -> io::Result<Self> {
+        Self::start_checking(store, threads, clock, CHECKED_EVERY, tell)
+    }
+
+    fn start_checking(
+        store: Option<Store>,
+        threads: usize,
+        clock: SharedClock,
+        checked_every: Duration,
+        tell: impl Fn(W, u64, Spent) + Send + Sync + 'static,
+    ) -> io::Result<Self> {
         let Some(store) = store else { return Ok(Self(None)) };
         let complaints = Limited::new(Arc::clone(&clock));
-        let inside = Inside { turns: Turns::default(), complaints, is_over: false };
-        let desk = Arc::new(Desk { inside: Mutex::new(inside), moved: Condvar::new(), clock });
+        let inside = Inside {
+            turns: Turns::default(),
+            complaints,
+            is_over: false,
+            checked_ms: clock.boot_millis(),
+            trouble: None,
+        };
+        let (inside, moved) = (Mutex::new(inside), Condvar::new());
+        let desk = Arc::new(Desk { inside, moved, clock, checked_every });
         let (store, tell) = (Arc::new(store), Arc::new(tell));
         // From here on it ends those that were started, also where one is not.
         let spender = Self(Some(Arc::clone(&desk)));
@@ -99,12 +126,20 @@ impl<W> Desk<W> {
                 if inside.is_over {
                     return;
                 }
-                inside = self.moved.wait(inside).unwrap_or_else(PoisonError::into_inner);
+                if inside.is_due(self.clock.boot_millis(), self.checked_every) {
+                    drop(inside);
+                    self.check(store);
+                    inside = self.lock();
+                    continue;
+                }
+                let waited = self.moved.wait_timeout(inside, self.checked_every);
+                (inside, _) = waited.unwrap_or_else(PoisonError::into_inner);
                 continue;
             };
             drop(inside);
             let was = ask(store, spend, self.clock.wall_millis());
             if was == Spent::Unknown {
+                self.check(store);
                 self.lock().complain("the store of spent confirmations does not answer");
             }
             tell(whom, spend.ticket, was);
@@ -115,12 +150,35 @@ impl<W> Desk<W> {
         }
     }
 
+    /// Looks at the store, and logs what has changed.
+    fn check(&self, store: &Store) {
+        let trouble = store.check().err().map(|error| error.to_string());
+        let mut inside = self.lock();
+        if inside.trouble != trouble {
+            if let Some(trouble) = &trouble {
+                tracing::error!("guarded calls do not run: {trouble}");
+            } else {
+                tracing::info!("guarded calls run again: spent confirmations can be kept");
+            }
+            inside.trouble = trouble;
+        }
+    }
+
     fn lock(&self) -> MutexGuard<'_, Inside<W>> {
         self.inside.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl<W> Inside<W> {
+    /// Whether the store is to be looked at now; who hears yes does it.
+    fn is_due(&mut self, now_ms: u64, every: Duration) -> bool {
+        let is_due = u128::from(now_ms.saturating_sub(self.checked_ms)) >= every.as_millis();
+        if is_due {
+            self.checked_ms = now_ms;
+        }
+        is_due
+    }
+
     fn complain(&mut self, what: &str) {
         if let Some(left_out) = self.complaints.admit() {
             tracing::error!(left_out, "{what}; what waits for it does not run");
@@ -135,5 +193,55 @@ fn ask(store: &Store, spend: Spend, now_ms: u64) -> Spent {
         Was::Unspent => Spent::No,
         Was::Spent => Spent::Yes,
         Was::Unknown => Spent::Unknown,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use handraise_transport::clock::{Clock as _, SystemClock};
+
+    use super::*;
+
+    /// Waits until the store's trouble is as wanted; it is looked at every few milliseconds.
+    #[track_caller]
+    fn until(spender: &Spender<()>, wanted: impl Fn(Option<&str>) -> bool) {
+        let bound = SystemClock.boot_millis() + 20_000;
+        loop {
+            let trouble = spender.0.as_ref().unwrap().lock().trouble.clone();
+            if wanted(trouble.as_deref()) {
+                return;
+            }
+            assert!(SystemClock.boot_millis() < bound, "{trouble:?}");
+            thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn s5_a_folder_that_goes_bad_is_known_before_anybody_accepts_and_so_is_its_return() {
+        let base = tempfile::tempdir().unwrap();
+        let store = Store::files(base.path(), &["spent"]).unwrap();
+        let every = Duration::from_millis(5);
+        let spender =
+            Spender::start_checking(Some(store), 2, SystemClock::shared(), every, |(), _, _| {}).unwrap();
+        let (folder, aside) = (base.path().join("spent"), base.path().join("aside"));
+        std::fs::rename(&folder, &aside).unwrap();
+        until(&spender, |trouble| trouble.is_some_and(|trouble| trouble.contains("is gone; put it back")));
+        std::fs::rename(&aside, &folder).unwrap();
+        until(&spender, |trouble| trouble.is_none());
+    }
+
+    #[test]
+    fn a_store_is_looked_at_by_one_thread_a_minute() {
+        let mut inside: Inside<()> = Inside {
+            turns: Turns::default(),
+            complaints: Limited::new(SystemClock::shared()),
+            is_over: false,
+            checked_ms: 1_000,
+            trouble: None,
+        };
+        let due = [60_999, 61_000, 61_000, 120_999, 121_000].map(|now| inside.is_due(now, CHECKED_EVERY));
+        assert_eq!(due, [false, true, false, false, true]);
     }
 }

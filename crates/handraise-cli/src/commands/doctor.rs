@@ -1,5 +1,6 @@
 //! `handraise doctor`: what is in order, what is not, and what to do about it.
 
+mod confirmations;
 mod directory;
 mod settings;
 
@@ -21,7 +22,8 @@ use crate::{
 
 /// Check this installation
 ///
-/// Checks the data directory, the database and the inbox, and says which boundary stands between agents and you.
+/// Checks the data directory, the database, the inbox and where confirmations are kept, and says which boundary stands
+/// between agents and you.
 /// Exits with 1 when something is wrong.
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  handraise doctor")]
@@ -65,6 +67,7 @@ pub(crate) fn run(context: &Context) -> Exit {
         if is_there {
             findings.extend(inbox(data_dir, &context.commands).await);
         }
+        findings.extend(confirmations::look(&context.settings));
         findings.push(boundary(context));
         Ok(findings)
     })?;

@@ -117,3 +117,27 @@ fn s5_what_cannot_be_looked_up_or_claimed_is_unknown() {
     let closed = Store::closed();
     assert_eq!((closed.look([1; 16], 5), closed.claim([2; 16], 1_000, 5)), (Was::Unknown, Was::Unknown));
 }
+
+#[test]
+fn s5_a_folder_that_can_keep_no_claim_any_more_says_so() {
+    let base = tempfile::tempdir().unwrap();
+    assert_eq!(Store::existing(base.path(), INNER).unwrap(), None);
+    let store = Store::files(base.path(), INNER).unwrap();
+    let folder = base.path().join("confirm/spent");
+    assert_eq!(Store::existing(base.path(), INNER).unwrap(), Some(folder.clone()));
+    store.check().unwrap();
+    let close = |mode| std::fs::set_permissions(&folder, Permissions::from_mode(mode)).unwrap();
+    close(0o500);
+    assert!(matches!(store.check(), Err(OpenError::Fixed { .. } | OpenError::Io { .. })), "read-only");
+    assert!(Store::existing(base.path(), INNER).is_err());
+    close(0o755);
+    assert!(matches!(store.check(), Err(OpenError::Open { .. })), "open to others");
+    close(0o700);
+    std::fs::rename(&folder, base.path().join("aside")).unwrap();
+    assert!(matches!(store.check(), Err(OpenError::Gone { .. })), "gone");
+    assert_eq!(Store::existing(base.path(), INNER).unwrap(), None);
+    symlink(base.path().join("aside"), &folder).unwrap();
+    assert!(store.check().is_err() && Store::existing(base.path(), INNER).is_err(), "a link");
+    assert!(std::fs::read_dir(base.path().join("aside")).unwrap().next().is_none(), "nothing was written");
+    assert!(Store::memory().check().is_ok());
+}

@@ -43,7 +43,7 @@ pub(super) fn look(path: &Path, commands: &Commands) -> (Finding, bool) {
 }
 
 /// Writes to a file without a name, which nobody sees and which is gone afterwards.
-fn write(folder: &Path) -> std::io::Result<()> {
+pub(super) fn write(folder: &Path) -> std::io::Result<()> {
     let mut file = tempfile::tempfile_in(folder)?;
     file.write_all(&vec![0; ROOM])?;
     file.sync_all()
