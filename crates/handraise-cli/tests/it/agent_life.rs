@@ -152,7 +152,7 @@ fn s37_asks_beyond_a_limit_are_declined_with_a_reason_and_counted() {
     });
     assert!(metric(&up, "rate") > 0, "{}", agent.log.text());
     assert!(agent.responses().iter().all(|response| *response == json!({"action": "decline"})));
-    assert!(agent.log.text().contains("reason=\"rate\""), "{}", agent.log.text());
+    agent.log.wait_for("reason=\"rate\"");
     skip_all(&up, 100 - usize::try_from(metric(&up, "rate")).unwrap());
     assert_eq!(agent.wait(), Some(0));
 

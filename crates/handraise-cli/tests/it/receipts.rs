@@ -50,5 +50,5 @@ fn f7_an_agent_that_is_told_to_end_does_not_wait_for_the_inbox() {
     let (mut agent, _relay, _) = answered_and_unheard(&home);
     terminate(agent.child.id());
     assert_eq!(agent.wait(), Some(0), "the turn had ended by itself");
-    assert!(agent.log.text().contains("did not acknowledge everything"), "{}", agent.log.text());
+    agent.log.wait_for("did not acknowledge everything");
 }

@@ -212,6 +212,37 @@ fn doctor_says_what_is_in_order_and_which_boundary_there_is() {
 }
 
 #[test]
+fn s5_doctor_says_whether_guarded_calls_can_run() {
+    let home = Home::new();
+    home.stdout(&["token", "list"]);
+    home.write_config("[[confirm]]\ntools = ['tapOn']\n");
+    let (outer, spent) = (home.data_dir().join("confirm"), home.data_dir().join("confirm/spent"));
+    let says = |variables: &[(&str, &str)], is_fine: bool, words: &str| {
+        let output = home.handraise(&["doctor"]).envs(variables.iter().copied()).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success() == is_fine && said.contains(words), "{variables:?}: {said}");
+    };
+    says(&[], true, &format!("note   confirmations: {} is not there yet", spent.display()));
+    assert!(!outer.exists(), "nothing is made");
+    says(
+        &[("MCP_DATA_DIR", "/dev/null")],
+        false,
+        "WRONG  confirmations: the folder /dev/null/.mcp-confirm/spent",
+    );
+    let close = |folder: &Path, mode| {
+        std::fs::set_permissions(folder, std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    std::fs::create_dir_all(&spent).unwrap();
+    close(&outer, 0o700);
+    close(&spent, 0o755);
+    says(&[], false, "is open to others; close it with chmod 700; guarded calls do not run");
+    close(&spent, 0o500);
+    says(&[], false, "WRONG  confirmations: ");
+    close(&spent, 0o700);
+    says(&[], true, &format!("ok     confirmations: {} keeps what is spent", spent.display()));
+}
+
+#[test]
 fn doctor_finds_what_the_next_command_would_not_start_with() {
     const CONFIRM: &str = "[[confirm]]\ntools = ['tapOn']\n";
     let home = Home::new();
@@ -306,7 +337,7 @@ fn the_demo_asks_five_forms_in_one_turn_a_script_s_question_and_a_tool_s_and_lea
     let path = format!("/api/v1/asks/{}/answer", refusal["id"].as_str().unwrap());
     assert_eq!(call(url, "POST", &path, Some(&page), Some(&pick("deviceId", &["A1B2-C3D4"]))).status, 200);
     wait_for("the end of the call", || log.text().contains("went on with the answer").then_some(()));
-    assert!(log.text().contains("A1B2-C3D4"), "{}", log.text());
+    log.wait_for("A1B2-C3D4");
     terminate(demo.0.id());
     assert!(demo.0.wait().unwrap().success(), "{}", log.text());
     assert_eq!(std::fs::read_dir(&folders).unwrap().count(), 0, "nothing is left");

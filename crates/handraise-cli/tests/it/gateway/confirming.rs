@@ -203,7 +203,7 @@ fn s5_a_folder_that_cannot_be_used_lets_nothing_run() {
         assert_eq!(said(&answer)["error"], "SPENT_STORE_UNAVAILABLE");
         assert!(said(&answer).get("confirmToken").is_none(), "{answer}");
         assert_eq!(gateway.count("tapOn"), 0);
-        assert!(gateway.log.text().contains("guarded calls will not run"), "{}", gateway.log.text());
+        gateway.log.wait_for("guarded calls will not run");
     }
 
     // One that is taken away later is no empty one.
@@ -214,6 +214,8 @@ fn s5_a_folder_that_cannot_be_used_lets_nothing_run() {
     let answer = gateway.answer(&json!(2), "tapOn", &with(&first));
     assert_eq!(said(&answer)["error"], "SPENT_STORE_UNAVAILABLE");
     assert_eq!(gateway.count("tapOn"), 0);
+    gateway.log.wait_for("guarded calls do not run");
+    gateway.log.wait_for("is gone; put it back");
 }
 
 #[test]

@@ -67,7 +67,7 @@ fn s33_a_server_that_dies_during_calls_ends_each_with_its_exit_status_and_no_mor
     assert_eq!(gateway.rest(), b"");
     assert_eq!(gateway.wait(), Some(9));
     // Its stderr is in our log, and nowhere else.
-    assert!(gateway.log.text().contains("a secret of the server's"), "{}", gateway.log.text());
+    gateway.log.wait_for("a secret of the server's");
 }
 
 #[test]
@@ -260,7 +260,7 @@ fn a_second_signal_ends_at_once() {
     });
     let took = SystemClock.boot_millis() - first;
     assert_eq!(status.code(), Some(1));
-    assert!(gateway.log.text().contains("on the second signal"), "{}", gateway.log.text());
+    gateway.log.wait_for("on the second signal");
     assert!(took >= 450, "{took} ms after word of the first");
     assert_gone(&below);
 }

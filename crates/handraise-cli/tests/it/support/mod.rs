@@ -365,6 +365,14 @@ impl Collected {
         self.0.lock().unwrap().clone()
     }
 
+    /// Waits until these words are among it: what is written is collected by another thread, a moment later.
+    #[track_caller]
+    pub(crate) fn wait_for(&self, words: &str) {
+        let found = || self.text().contains(words).then_some(());
+        let found = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| wait_for(words, found)));
+        assert!(found.is_ok(), "no {words:?} in\n{}", self.text());
+    }
+
     /// Whether all of it is here: the other end is closed. Only without clones.
     pub(crate) fn is_closed(&self) -> bool {
         std::sync::Arc::strong_count(&self.0) == 1

@@ -123,6 +123,8 @@ async fn pick(context: &Context, client: Client) -> Exit {
     let mut keys = Keys::default();
     let mut tick = tokio::time::interval(TICK);
     let mut escape_at: Option<Instant> = None;
+    // When the keys that are taken next were pressed.
+    let mut pressed_at = SystemClock.boot_millis();
     tokio::pin!(ended);
     loop {
         run.paint()?;
@@ -134,8 +136,9 @@ async fn pick(context: &Context, client: Client) -> Exit {
         };
         let pressed = tokio::select! {
             () = &mut ended => break,
-            bytes = input.recv() => match bytes {
-                Some(bytes) => {
+            read = input.recv() => match read {
+                Some((at, bytes)) => {
+                    pressed_at = at;
                     let pressed = keys.push(&bytes);
                     escape_at = keys.is_waiting().then(|| Instant::now() + ESCAPE);
                     pressed
@@ -165,7 +168,7 @@ async fn pick(context: &Context, client: Client) -> Exit {
             _ = tick.tick() => Vec::new(),
         };
         for key in pressed {
-            let effects = run.picker.key(SystemClock.boot_millis(), &key);
+            let effects = run.picker.key(pressed_at, &key);
             if effects.contains(&Effect::Quit) {
                 return Ok(ExitCode::SUCCESS);
             }
@@ -177,13 +180,15 @@ async fn pick(context: &Context, client: Client) -> Exit {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Reads the terminal on a thread of its own, which waits in a read for as long as the program runs.
-fn read_keys() -> mpsc::Receiver<Vec<u8>> {
+/// Reads the terminal on a thread of its own, which waits in a read for as long as the program runs. Each read comes with
+/// its time: keys that came together are together however late they are taken (S40), and came before what was painted since.
+fn read_keys() -> mpsc::Receiver<(u64, Vec<u8>)> {
     let (sender, receiver) = mpsc::channel(16);
     std::thread::spawn(move || {
         let mut buffer = [0; 4096];
         while let Ok(read @ 1..) = io::stdin().lock().read(&mut buffer) {
-            if sender.blocking_send(buffer.get(..read).unwrap_or_default().to_vec()).is_err() {
+            let keys = buffer.get(..read).unwrap_or_default().to_vec();
+            if sender.blocking_send((SystemClock.boot_millis(), keys)).is_err() {
                 break;
             }
         }

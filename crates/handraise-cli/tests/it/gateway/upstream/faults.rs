@@ -1,6 +1,6 @@
 //! What a server at a URL may do wrong, and what its client then hears.
 
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 
 use serde_json::{Value, json};
 
@@ -109,12 +109,15 @@ fn s33_an_answer_that_nobody_could_read_ends_the_call() {
 #[test]
 fn a_server_that_is_not_there_is_named_as_such_and_may_come_later() {
     let home = Home::new();
-    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    // A port that is taken, by a socket that does not listen: nobody else comes to listen on it meanwhile.
+    let taken = tokio::net::TcpSocket::new_v4().unwrap();
+    taken.bind(([127, 0, 0, 1], 0).into()).unwrap();
+    let closed = taken.local_addr().unwrap();
     let mut gateway = in_front_of(&home, &format!("http://{closed}/mcp"));
     gateway.write(format!("{CALL}\n").as_bytes());
     let error = gateway.receive();
     assert_eq!(error["error"]["message"], "cannot reach the MCP server: connection refused", "{error}");
-    assert!(gateway.log.text().contains(&closed.to_string()), "{}", gateway.log.text());
+    gateway.log.wait_for(&closed.to_string());
     gateway.close();
     assert_eq!(gateway.wait(), Some(0));
 
