@@ -80,6 +80,23 @@ pub enum AgentError {
     Output(#[source] io::Error),
 }
 
+impl AgentError {
+    /// The same, of an agent with which no session was opened yet.
+    pub(crate) fn before_a_session(self) -> Self {
+        match self {
+            Self::Ended { how, stderr } => {
+                let question = if stderr.is_empty() {
+                    "; is it an agent that speaks ACP on stdin and stdout?"
+                } else {
+                    ""
+                };
+                Self::Ended { how: format!("{how} before it opened a session{question}"), stderr }
+            }
+            other => other,
+        }
+    }
+}
+
 fn last_words(stderr: &[String]) -> String {
     if stderr.is_empty() { String::new() } else { format!("; it last said:\n  {}", stderr.join("\n  ")) }
 }

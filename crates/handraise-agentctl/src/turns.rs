@@ -126,7 +126,7 @@ impl Turns<'_> {
         let peer = match introduced {
             Ok(peer) => peer,
             Err(error) if self.link.is_alive() => return Err(error),
-            Err(_) => return Err(self.why_closed().await),
+            Err(_) => return Err(self.why_closed().await.before_a_session()),
         };
         let session = peer.session.clone();
         // Set once: this runs once.

@@ -2,11 +2,22 @@
 
 use std::{io, path::PathBuf};
 
+/// What to do about a data directory that cannot be used.
+fn remedy(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory => {
+            "there is a file where a directory is needed; name another with --data-dir"
+        }
+        io::ErrorKind::PermissionDenied => "let this user into it, or name another with --data-dir",
+        _ => "name another with --data-dir",
+    }
+}
+
 /// Why a store operation failed.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// The data directory could not be made or looked at.
-    #[error("cannot use the data directory {}: {source}", path.display())]
+    #[error("cannot use the data directory {}: {source}; {}", path.display(), remedy(source))]
     Directory {
         /// The directory.
         path: PathBuf,

@@ -153,8 +153,14 @@ mod linux {
     fn start(order: &Order) -> Result<Pid, Failure> {
         let child =
             Command::new(&order.command).args(&order.args).process_group(0).spawn().map_err(|error| {
-                let status = if error.kind() == ErrorKind::NotFound { NOT_FOUND } else { NOT_STARTED };
-                (status, format!("cannot start {}: {error}", order.command.display()))
+                let has_path = order.command.as_encoded_bytes().contains(&b'/');
+                let (status, question) = match error.kind() {
+                    ErrorKind::NotFound if has_path => (NOT_FOUND, "; is that its path?"),
+                    ErrorKind::NotFound => (NOT_FOUND, "; is it installed, and on PATH?"),
+                    ErrorKind::PermissionDenied => (NOT_STARTED, "; may this user execute it?"),
+                    _ => (NOT_STARTED, ""),
+                };
+                (status, format!("cannot start {}: {error}{question}", order.command.display()))
             })?;
         let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
         let pid = pid.ok_or_else(|| (FAILED, "the command has no process id".to_owned()))?;

@@ -150,7 +150,16 @@ async fn an_agent_that_dies_is_reported_with_its_status_and_last_words() {
     let (ended, _) = run_alone(settings).await;
     assert_eq!(
         ended.unwrap_err().to_string(),
-        "the agent ended with exit status 9; it last said:\n  no \\u{1b}[31mkey"
+        "the agent ended with exit status 9 before it opened a session; it last said:\n  no \\u{1b}[31mkey"
+    );
+    let place = Place::new();
+    let mut settings = place.settings(&[], "hello");
+    settings.command = vec!["true".into()];
+    let (ended, _) = run_alone(settings).await;
+    assert_eq!(
+        ended.unwrap_err().to_string(),
+        "the agent ended with exit status 0 before it opened a session; is it an agent that speaks ACP on stdin and \
+         stdout?"
     );
 }
 
@@ -161,8 +170,14 @@ async fn a_command_that_is_not_there_is_named() {
     settings.command = vec!["no-such-agent".into()];
     let (ended, _) = run_alone(settings).await;
     let said = ended.unwrap_err().to_string();
-    assert!(said.starts_with("the agent ended with exit status 127; it last said:\n"), "{said}");
-    assert!(said.contains("cannot start no-such-agent"), "{said}");
+    assert!(
+        said.starts_with("the agent ended with exit status 127 before it opened a session; it last said:\n"),
+        "{said}"
+    );
+    assert!(
+        said.contains("cannot start no-such-agent") && said.ends_with("is it installed, and on PATH?"),
+        "{said}"
+    );
 }
 
 #[tokio::test]

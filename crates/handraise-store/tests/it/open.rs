@@ -27,6 +27,20 @@ async fn the_directory_is_0700_and_every_file_in_it_0600() {
 }
 
 #[tokio::test]
+async fn a_file_in_its_place_is_said_to_be_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("file");
+    std::fs::write(&file, "x").unwrap();
+    for path in [file.clone(), file.join("below")] {
+        let refused = Store::open(&path, "boot", at(0)).await.unwrap_err().to_string();
+        assert!(
+            refused.contains("a file where a directory is needed; name another with --data-dir"),
+            "{refused}"
+        );
+    }
+}
+
+#[tokio::test]
 async fn a_directory_that_others_filled_is_left_alone() {
     let dir = tempfile::tempdir().unwrap();
     let shared = dir.path().join("shared");
