@@ -221,6 +221,98 @@ macro_rules! hear_again {
     }};
 }
 
+/// What is written of an announced ask.
+struct NewRow {
+    times: Times,
+    digest: String,
+    bytes: i64,
+    client: Option<String>,
+    /// Its entry in the transcript of its session, if it has one.
+    entry: Option<Message>,
+}
+
+impl NewRow {
+    fn of(now: Now, new: &Announcement<'_>) -> Result<Self, Failure> {
+        let ask = new.ask;
+        Ok(Self {
+            times: Times::of(now, ask),
+            digest: AskContent::digest_of(new.content),
+            bytes: i64::try_from(new.content.len()).unwrap_or(i64::MAX / 2),
+            client: ask.client.as_ref().map(|client| rows::text("asks", client)).transpose()?,
+            entry: ask
+                .content
+                .session_id
+                .as_ref()
+                .map(|session| clarification_request(now, session, &ask.id, &ask.content.message)),
+        })
+    }
+
+    /// Most often an ask is new and its session is there, and one call does it.
+    fn insert(&self, now: Now, new: &Announcement<'_>, bounds: &Bounds) -> Result<Statement, Failure> {
+        let Self { times, digest, bytes, client, entry } = self;
+        let query = Statement::new(if entry.is_some() { INSERT_IN_SESSION } else { INSERT });
+        let query = bind_insert!(query, now, new, times, *bytes, digest, client, bounds);
+        let Some(entry) = entry else { return Ok(query) };
+        let body = rows::text("messages", entry)?;
+        Ok(query.bind(i64::try_from(body.len()).unwrap_or(i64::MAX)).bind(body))
+    }
+}
+
+/// What an announcement comes to that is not simply new: it is known, its session is not, or there is no room.
+macro_rules! announce_known {
+    ($db:expr, $now:expr, $new:expr, $row:expr, $bounds:expr) => {{
+        let (now, new, bounds): (Now, &Announcement<'_>, &Bounds) = ($now, $new, $bounds);
+        let NewRow { times, digest, bytes, client, entry } = $row;
+        let ask = new.ask;
+        let mut tx = $db.begin().await?;
+        let known: Option<Known> = tx.run(Statement::new(&[FIND]).bind(&ask.id)).await?.row(0)?;
+        if let Some(known) = known {
+            let again = hear_again!(tx, now, new, &times, digest, known);
+            tx.commit().await?;
+            again
+        } else {
+            let claim = match &ask.content.session_id {
+                Some(session) => {
+                    let agent = ask.client.as_ref().map_or("agent", |client| client.name.as_str());
+                    sessions::claim_in!(tx, now, session, new.instance, agent, new.holder_token, bounds)
+                }
+                None => Claim::Ours,
+            };
+            match claim {
+                Claim::NotOwner => Announced::NotOwner,
+                Claim::Full => Announced::Full(Full::TokenSessions),
+                Claim::Ours => {
+                    let query = Statement::new(INSERT);
+                    let query = bind_insert!(query, now, new, &times, bytes, &digest, &client, bounds);
+                    if tx.run(query).await?.changed(0) == 0 {
+                        let counting = Statement::new(&[holdings::COUNTS])
+                            .bind(new.instance)
+                            .bind(&ask.content.session_id);
+                        let counts: Option<holdings::Counts> = tx.run(counting).await?.row(0)?;
+                        match counts.and_then(|counts| counts.full(bounds, bytes)) {
+                            Some(full) => Announced::Full(full),
+                            None => {
+                                return Err(Failure::row(
+                                    "instances",
+                                    "the holder of a new ask is not there",
+                                ));
+                            }
+                        }
+                    } else {
+                        let mut message = None;
+                        if let Some(entry) = entry {
+                            message = transcripts::append_in!(tx, now, new.instance, None, entry, i64::MAX);
+                        }
+                        tx.commit().await?;
+                        let ask = Box::new(opened(now, new, &times, digest)?);
+                        Announced::Opened { ask, message: message.map(Box::new) }
+                    }
+                }
+            }
+        }
+    }};
+}
+
 impl Store {
     /// Takes up an announced ask: inserts it with its notification and its transcript entry, or recognises it.
     ///
@@ -232,70 +324,46 @@ impl Store {
         new: &Announcement<'_>,
         bounds: &Bounds,
     ) -> Result<Announced, StoreError> {
-        let ask = new.ask;
+        let mut announced = self.announce_all(now, std::slice::from_ref(new), bounds).await?;
+        // There are as many as were asked for.
+        announced.pop().unwrap_or(Ok(Announced::NotOwner))
+    }
+
+    /// The same for several, each under another id, in their order. Those that are new are written together. What came of
+    /// each: where the database failed for one, nothing of it is kept, and the others are.
+    ///
+    /// # Errors
+    /// When the database fails for all.
+    pub async fn announce_all(
+        &self,
+        now: Now,
+        news: &[Announcement<'_>],
+        bounds: &Bounds,
+    ) -> Result<Vec<Result<Announced, StoreError>>, StoreError> {
         on!(self, db => {
-            let times = Times::of(now, ask);
-            let digest = AskContent::digest_of(new.content);
-            let bytes = i64::try_from(new.content.len()).unwrap_or(i64::MAX / 2);
-            let client = ask.client.as_ref().map(|client| rows::text("asks", client)).transpose()?;
-            let entry = ask.content.session_id.as_ref().map(|session| {
-                clarification_request(now, session, &ask.id, &ask.content.message)
-            });
-            // Most often an ask is new and its session is there, and one call does it.
-            let statements = if entry.is_some() { INSERT_IN_SESSION } else { INSERT };
-            let query = Statement::new(statements);
-            let mut query = bind_insert!(query, now, new, &times, bytes, &digest, &client, bounds);
-            if let Some(entry) = &entry {
-                let body = rows::text("messages", entry)?;
-                query = query.bind(i64::try_from(body.len()).unwrap_or(i64::MAX)).bind(body);
-            }
-            let mut outcome = db.write(query).await?;
-            if outcome.changed(0) == 1 {
-                let mut message = None;
-                if let Some(entry) = entry {
-                    let (seq, held): (i64, i64) =
-                        outcome.row(1)?.ok_or_else(|| Failure::row("sessions", "a row vanished"))?;
-                    self.trim_transcript(&entry.session_id, held).await;
-                    message = Some(Box::new(Message { seq: u64::try_from(seq).unwrap_or(0), ..entry }));
+            let rows = news.iter().map(|new| NewRow::of(now, new)).collect::<Result<Vec<_>, Failure>>()?;
+            let queries = news.iter().zip(&rows).map(|(new, row)| row.insert(now, new, bounds));
+            let outcomes = db.write_all(queries.collect::<Result<_, Failure>>()?).await?;
+            let mut announced = Vec::with_capacity(news.len());
+            for ((new, row), outcome) in news.iter().zip(rows).zip(outcomes) {
+                let one: Result<Announced, Failure> = async {
+                    let mut outcome = outcome?;
+                    if outcome.changed(0) != 1 {
+                        return Ok(announce_known!(db, now, new, row, bounds));
+                    }
+                    let mut message = None;
+                    if let Some(entry) = row.entry {
+                        let (seq, held): (i64, i64) =
+                            outcome.row(1)?.ok_or_else(|| Failure::row("sessions", "a row vanished"))?;
+                        self.trim_transcript(&entry.session_id, held).await;
+                        message = Some(Box::new(Message { seq: u64::try_from(seq).unwrap_or(0), ..entry }));
+                    }
+                    Ok(Announced::Opened { ask: Box::new(opened(now, new, &row.times, row.digest)?), message })
                 }
-                return Ok(Announced::Opened { ask: Box::new(opened(now, new, &times, digest)?), message });
+                .await;
+                announced.push(one.map_err(|failure| db.name(failure)));
             }
-            let mut tx = db.begin().await?;
-            let known: Option<Known> =
-                tx.run(Statement::new(&[FIND]).bind(&ask.id)).await?.row(0)?;
-            if let Some(known) = known {
-                let again = hear_again!(tx, now, new, &times, digest, known);
-                tx.commit().await?;
-                return Ok(again);
-            }
-            if let Some(session) = &ask.content.session_id {
-                let agent = ask.client.as_ref().map_or("agent", |client| client.name.as_str());
-                let claim =
-                    sessions::claim_in!(tx, now, session, new.instance, agent, new.holder_token, bounds);
-                match claim {
-                    Claim::Ours => {}
-                    Claim::NotOwner => return Ok(Announced::NotOwner),
-                    Claim::Full => return Ok(Announced::Full(Full::TokenSessions)),
-                }
-            }
-            let query = Statement::new(INSERT);
-            let query = bind_insert!(query, now, new, &times, bytes, &digest, &client, bounds);
-            if tx.run(query).await?.changed(0) == 0 {
-                let counting = Statement::new(&[holdings::COUNTS])
-                    .bind(new.instance)
-                    .bind(&ask.content.session_id);
-                let counts: Option<holdings::Counts> = tx.run(counting).await?.row(0)?;
-                return match counts.and_then(|counts| counts.full(bounds, bytes)) {
-                    Some(full) => Ok(Announced::Full(full)),
-                    None => Err(Failure::row("instances", "the holder of a new ask is not there")),
-                };
-            }
-            let mut message = None;
-            if let Some(entry) = entry {
-                message = transcripts::append_in!(tx, now, new.instance, None, entry, i64::MAX);
-            }
-            tx.commit().await?;
-            Ok(Announced::Opened { ask: Box::new(opened(now, new, &times, digest)?), message: message.map(Box::new) })
+            Ok(announced)
         })
     }
 

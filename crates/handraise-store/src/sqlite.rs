@@ -116,6 +116,14 @@ impl Sqlite {
         self.writer.write(statement).await
     }
 
+    /// Like [`write`](Self::write), for several that come together. What came of each, in their order.
+    pub(crate) async fn write_all(
+        &self,
+        statements: Vec<Statement>,
+    ) -> Result<Vec<Result<Outcome, Failure>>, Failure> {
+        self.writer.write_all(statements).await
+    }
+
     /// Like [`write`](Self::write), for what takes long.
     pub(crate) async fn write_aside(&self, statement: Statement) -> Result<Outcome, Failure> {
         self.writer.write_aside(statement).await

@@ -15,7 +15,7 @@ const LONGEST_ID: usize = 64;
 /// What a frame came to, when it was not simply taken up.
 pub(super) enum Said {
     Error(ErrorBody),
-    Ended(ErrorBody, Ended),
+    Ended(ErrorBody, Box<Ended>),
     Fatal(StoreError),
 }
 

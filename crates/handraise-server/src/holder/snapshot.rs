@@ -60,8 +60,10 @@ impl Talk<'_> {
         let mut refused = Vec::new();
         for ask in part.asks {
             let id = ask.id.clone();
-            if let Some(error) = refused_of_part(&id, self.announce(ask).await)? {
-                refused.push(RefusedAsk { pending_id: id, error });
+            for said in self.announce(vec![ask]).await {
+                if let Some(error) = refused_of_part(&id, said)? {
+                    refused.push(RefusedAsk { pending_id: id.clone(), error });
+                }
             }
         }
         if part.last {

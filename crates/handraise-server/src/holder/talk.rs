@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use axum::extract::ws::{Message, WebSocket};
-use futures_util::{StreamExt as _, stream::SplitStream};
+use futures_util::{FutureExt as _, StreamExt as _, stream::SplitStream};
 use handraise_api::{
     error::{ErrorBody, ErrorCode},
     frame::{
@@ -25,6 +25,11 @@ use crate::{
 
 /// Longest path of a working directory that is stored, in bytes (S39).
 const LONGEST_PATH: usize = 4_096;
+/// Most frames that are taken together: whoever waits for one waits for all of them.
+const MOST_TOGETHER: usize = 8;
+/// So many bytes of frames are not added to.
+const MOST_BYTES_TOGETHER: usize = 64 * 1024;
+
 /// The conversation with one holder.
 pub(super) struct Talk<'a> {
     pub(super) app: &'a App,
@@ -43,23 +48,13 @@ impl<'a> Talk<'a> {
 
     pub(super) async fn listen(&mut self, stream: &mut SplitStream<WebSocket>, silence: Duration) -> End {
         loop {
-            let frame = tokio::select! {
+            let frames = tokio::select! {
                 () = self.connection.closed.cancelled() => return End::Closed,
                 () = self.connection.grant.ended.cancelled() => return End::Closed,
-                message = tokio::time::timeout(silence, stream.next()) => match message {
-                    Ok(Some(Ok(Message::Text(text)))) => read(&text),
-                    Ok(Some(Ok(Message::Ping(_) | Message::Pong(_)))) => continue,
-                    Ok(Some(Ok(Message::Binary(_)))) => {
-                        Err(End::Refused(refusal(ErrorCode::BadRequest, "frames are JSON text")))
-                    }
-                    Ok(Some(Ok(Message::Close(_)) | Err(_)) | None) | Err(_) => Err(End::Gone),
-                },
+                first = tokio::time::timeout(silence, stream.next()) => ready(stream, first.ok().flatten()),
             };
-            let taken = match frame {
-                Ok(frame) => self.take(frame).await,
-                Err(end) => Err(end),
-            };
-            if let Err(end) = taken {
+            let (frames, end) = frames;
+            if let Some(end) = self.take_all(frames).await.err().or(end) {
                 if matches!(end, End::Refused(_)) {
                     self.app.metrics.refused(Refused::HolderFrames);
                 }
@@ -68,14 +63,27 @@ impl<'a> Talk<'a> {
         }
     }
 
-    async fn take(&mut self, frame: Frame) -> Result<(), End> {
-        if frame.kind == FrameKind::Response {
+    /// Takes frames that have come one after the other.
+    async fn take_all(&mut self, frames: Vec<Frame>) -> Result<(), End> {
+        let is_opened =
+            |frame: &Frame| frame.kind != FrameKind::Response && frame.action == action::ASK_OPENED;
+        // A verdict belongs to an ask that was open before, and a person waits for it: it waits for none that opens.
+        let (answers, rest): (Vec<_>, Vec<_>) =
+            frames.into_iter().partition(|frame| frame.kind == FrameKind::Response);
+        for frame in answers {
             let Frame { id, payload, error, .. } = frame;
             if !self.connection.answered(id.as_deref().unwrap_or_default(), Reply { payload, error }) {
                 self.audit(Refused::StrayResponses, None).await;
             }
-            return Ok(());
         }
+        for frames in rest.chunk_by(|one, next| is_opened(one) && is_opened(next)) {
+            self.take(frames).await?;
+        }
+        Ok(())
+    }
+
+    /// Takes one frame, or several that open asks.
+    async fn take(&mut self, frames: &[Frame]) -> Result<(), End> {
         // Everything that an instance says is taken up one after the other, and only while it is the one (S9).
         let slot = self.slot;
         let order = slot.order.lock().await;
@@ -83,39 +91,48 @@ impl<'a> Talk<'a> {
             self.audit(Refused::StaleEpoch, None).await;
             return Err(End::Closed);
         }
-        let outcome = match frame.action.as_str() {
-            action::SNAPSHOT => self.snapshot(&frame).await,
-            action::ASK_OPENED => self.opened(&frame).await.map(all_taken),
-            action::ASK_SETTLED => self.settled(&frame).await.map(all_taken),
-            action::SESSION_UPDATED => self.session_updated(&frame).await.map(all_taken),
-            action::SESSION_MESSAGE => self.session_message(&frame).await.map(all_taken),
-            action::ASKS_DECLINED => self.declined(&frame).map(all_taken).map_err(Said::from),
+        let outcomes = match frames {
+            [frame] if frame.action != action::ASK_OPENED => vec![self.taken(frame).await],
+            opened => self.opened(opened).await.into_iter().map(|said| said.map(all_taken)).collect(),
+        };
+        drop(order);
+        for (frame, outcome) in frames.iter().zip(outcomes) {
+            let answer = match outcome {
+                Ok(refused) => Ok(refused),
+                Err(Said::Error(error)) => Err((error, None)),
+                Err(Said::Ended(error, ended)) => Err((error, Some(ended))),
+                Err(Said::Fatal(error)) => return Err(error.into()),
+            };
+            if frame.kind == FrameKind::Request {
+                let id = frame.id.as_deref().unwrap_or_default();
+                match answer {
+                    Ok(refused) => {
+                        let taken = SnapshotTaken { success: true, refused };
+                        self.connection.respond(id, &frame.action, Some(&taken), None);
+                    }
+                    Err((error, ended)) => {
+                        self.connection.respond(id, &frame.action, ended.as_ref(), Some(error));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What a frame that opens no ask comes to.
+    async fn taken(&mut self, frame: &Frame) -> Result<Vec<RefusedAsk>, Said> {
+        match frame.action.as_str() {
+            action::SNAPSHOT => self.snapshot(frame).await,
+            action::ASK_SETTLED => self.settled(frame).await.map(all_taken),
+            action::SESSION_UPDATED => self.session_updated(frame).await.map(all_taken),
+            action::SESSION_MESSAGE => self.session_message(frame).await.map(all_taken),
+            action::ASKS_DECLINED => self.declined(frame).map(all_taken).map_err(Said::from),
             unknown => {
                 let unknown: String = unknown.chars().take(64).collect();
                 let message = format!("this inbox knows no action `{unknown}`");
                 Err(Said::Error(refusal(ErrorCode::UnknownAction, message)))
             }
-        };
-        drop(order);
-        let answer = match outcome {
-            Ok(refused) => Ok(refused),
-            Err(Said::Error(error)) => Err((error, None)),
-            Err(Said::Ended(error, ended)) => Err((error, Some(ended))),
-            Err(Said::Fatal(error)) => return Err(error.into()),
-        };
-        if frame.kind == FrameKind::Request {
-            let id = frame.id.as_deref().unwrap_or_default();
-            match answer {
-                Ok(refused) => {
-                    let taken = SnapshotTaken { success: true, refused };
-                    self.connection.respond(id, &frame.action, Some(&taken), None);
-                }
-                Err((error, ended)) => {
-                    self.connection.respond(id, &frame.action, ended.as_ref(), Some(error));
-                }
-            }
         }
-        Ok(())
     }
 
     async fn settled(&mut self, frame: &Frame) -> Result<(), Said> {
@@ -182,6 +199,37 @@ impl<'a> Talk<'a> {
             Appended::Full => Err(self.full(Full::TokenBytes)),
         }
     }
+}
+
+/// The frames that are there already, from this message on, and why there will be no others after them.
+fn ready(
+    stream: &mut SplitStream<WebSocket>,
+    first: Option<Result<Message, axum::Error>>,
+) -> (Vec<Frame>, Option<End>) {
+    let (mut frames, mut bytes) = (Vec::new(), 0);
+    let mut next = Some(first);
+    while let Some(message) = next {
+        match message {
+            Some(Ok(Message::Text(text))) => match read(&text) {
+                Ok(frame) => {
+                    bytes += text.len();
+                    frames.push(frame);
+                }
+                Err(end) => return (frames, Some(end)),
+            },
+            Some(Ok(Message::Ping(_) | Message::Pong(_))) => {}
+            Some(Ok(Message::Binary(_))) => {
+                let end = End::Refused(refusal(ErrorCode::BadRequest, "frames are JSON text"));
+                return (frames, Some(end));
+            }
+            Some(Ok(Message::Close(_)) | Err(_)) | None => return (frames, Some(End::Gone)),
+        }
+        if frames.is_empty() || frames.len() >= MOST_TOGETHER || bytes >= MOST_BYTES_TOGETHER {
+            break;
+        }
+        next = stream.next().now_or_never();
+    }
+    (frames, None)
 }
 
 /// Of what is no snapshot nothing is refused beside the whole.

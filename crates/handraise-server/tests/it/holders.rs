@@ -1,8 +1,10 @@
 //! Instances, epochs, snapshots and what a holder may not say (S9; F7; AC-12f, AC-60).
 
+use std::sync::Arc;
+
 use handraise_api::{
     error::ErrorCode,
-    frame::{FrameKind, action},
+    frame::{AnnouncedAsk, FrameKind, action},
     session::SessionState,
     words::{Outcome, Provenance, Source},
 };
@@ -381,7 +383,7 @@ async fn s39_a_sessions_directory_is_a_path_of_ordinary_length() {
 async fn s37_an_ask_is_no_larger_than_a_form_may_be() {
     let rig = rig().await;
     let mut holder = rig.holder().await;
-    let large = |change: &dyn Fn(&mut handraise_api::frame::AnnouncedAsk)| {
+    let large = |change: &dyn Fn(&mut AnnouncedAsk)| {
         let mut asked = ask("a");
         change(&mut asked);
         asked
@@ -398,4 +400,51 @@ async fn s37_an_ask_is_no_larger_than_a_form_may_be() {
     }
     assert_eq!(rig.get("/asks").await.json()["asks"], json!([]));
     holder.opens(&ask("a")).await;
+}
+
+#[tokio::test]
+async fn asks_that_come_together_are_each_what_they_would_be_alone_and_keep_no_verdict_waiting() {
+    let rig = Arc::new(rig().await);
+    let token = rig.token("operator", "Ada").await;
+    let mut holder = rig.holder().await;
+    holder.opens(&ask("open")).await;
+    holder.opens(&ask("ended")).await;
+    assert_eq!(holder.settle(&settled("ended", Outcome::Cancel, None)).await, None);
+    let answering = {
+        let (rig, token) = (Arc::clone(&rig), token.clone());
+        tokio::spawn(async move { rig.answer(&token, "open", "Postgres").await })
+    };
+    let (verdict, _) = holder.expect(action::RESPOND).await;
+    let mut changed = ask("new-1");
+    changed.content.message = "Another question".into();
+    let mut nameless = ask("x");
+    nameless.id = String::new();
+    let asks = [ask("new-1"), ask("ended"), nameless, ask("new-2"), ask("new-1"), changed, ask("new-3")];
+    let opened = |n: usize, ask: &AnnouncedAsk| json!({"id": format!("o{n}"), "type": "request", "action": action::ASK_OPENED, "payload": {"ask": ask}});
+    // All of it in one write, so that the inbox finds it together.
+    for (n, ask) in asks.iter().enumerate() {
+        holder.feed(&opened(n, ask).to_string()).await;
+    }
+    let success =
+        json!({"id": verdict, "type": "response", "action": action::RESPOND, "payload": {"success": true}});
+    holder.feed(&success.to_string()).await;
+    holder.flush().await;
+    let mut codes = Vec::new();
+    for n in 0..asks.len() {
+        let frame = holder.receive().await.unwrap();
+        assert_eq!(frame.id, Some(format!("o{n}")), "in their order");
+        codes.push(frame.error.map(|error| error.code));
+    }
+    let (gone, bad, other) = (ErrorCode::NotFound, ErrorCode::BadRequest, ErrorCode::ContentChanged);
+    assert_eq!(codes, [None, Some(gone), Some(bad), None, None, Some(other), None]);
+    assert_eq!(answering.await.unwrap().status, StatusCode::OK);
+    let mut ids: Vec<String> = rig.get("/asks").await.json()["asks"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|ask| ask["id"].as_str().unwrap().to_owned())
+        .collect();
+    ids.sort();
+    assert_eq!(ids, ["new-2", "new-3"]);
+    assert_eq!(rig.get("/asks/new-1").await.json()["settlement"]["reason"], "content_changed");
 }

@@ -54,6 +54,14 @@ impl Places {
         Some(Place { _permit: Arc::clone(&self.0).acquire_owned().await.ok()? })
     }
 
+    /// So many places at once, never more than there are.
+    pub(super) async fn take_many(&self, count: usize) -> Option<Vec<Place>> {
+        let count = u32::try_from(count.min(MOST_WAITING)).ok()?;
+        let mut all = Arc::clone(&self.0).acquire_many_owned(count).await.ok()?;
+        let place = |_| all.split(1).map(|permit| Place { _permit: permit });
+        (0..count).map(place).collect()
+    }
+
     pub(super) fn close(&self) {
         self.0.close();
     }

@@ -80,6 +80,32 @@ impl Writer {
         outcome.await.map_err(|_| closed())?
     }
 
+    /// The same for several, which are written in their order, and together where they fit. What came of each.
+    pub(super) async fn write_all(
+        &self,
+        statements: Vec<Statement>,
+    ) -> Result<Vec<Result<Outcome, Failure>>, Failure> {
+        let places = self.0.places.take_many(statements.len()).await.ok_or_else(closed)?;
+        let mut outcomes = Vec::with_capacity(places.len());
+        let mut lent = None;
+        for (statement, place) in statements.into_iter().zip(places) {
+            let (done, outcome) = oneshot::channel();
+            let connection = self.0.desk.want(Wanted { statement, done, place }).map_err(|_| closed())?;
+            lent = lent.or(connection.map(|connection| self.lend(connection)));
+            outcomes.push(outcome);
+        }
+        if let Some(lent) = lent
+            && lent.write_what_waits(2, Duration::ZERO) > outcomes.len()
+        {
+            task::yield_now().await;
+        }
+        let mut told = Vec::with_capacity(outcomes.len());
+        for outcome in outcomes {
+            told.push(outcome.await.unwrap_or_else(|_| Err(closed())));
+        }
+        Ok(told)
+    }
+
     /// Writes what the statement says, which takes long: nobody's thread is to stand still for it.
     pub(super) async fn write_aside(&self, statement: Statement) -> Result<Outcome, Failure> {
         self.aside(move |lent, busy| lent.write_one(&statement, busy)).await

@@ -61,6 +61,15 @@ impl Holder {
         within(self.socket.send(Message::text(text.to_owned()))).await.unwrap();
     }
 
+    /// Lets a frame wait for [`flush`](Self::flush).
+    pub(crate) async fn feed(&mut self, text: &str) {
+        within(self.socket.feed(Message::text(text.to_owned()))).await.unwrap();
+    }
+
+    pub(crate) async fn flush(&mut self) {
+        within(self.socket.flush()).await.unwrap();
+    }
+
     /// The next frame from the socket; `None` when it was closed.
     pub(crate) async fn receive(&mut self) -> Option<Frame> {
         loop {

@@ -126,6 +126,29 @@ async fn one_that_fails_neither_loses_nor_blocks_the_others_of_its_group() {
 }
 
 #[tokio::test]
+async fn several_of_one_caller_are_one_transaction_in_their_order_and_a_bad_one_fails_alone() {
+    let mut rig = rig().await;
+    let before = commits(rig.dir.path());
+    let all = rig.writer.write_all(vec![note(ADD, "a"), note(ADD_TWO, "b")]).await.unwrap();
+    assert!(all.iter().all(|one| one.as_ref().unwrap().changed(0) == 1));
+    assert_eq!(commits(rig.dir.path()) - before, 1);
+    let some = rig.writer.write_all(vec![note(ADD, "c"), note(ADD, "c"), note(ADD, "d")]).await.unwrap();
+    assert_eq!(some.iter().map(Result::is_ok).collect::<Vec<_>>(), [true, false, true]);
+    assert!(rig.writer.write_all(Vec::new()).await.unwrap().is_empty());
+    assert_eq!(rig.notes().await, ["a", "b", "c", "d", "first of b"]);
+    // Behind somebody who has the connection, and given up on: it is written all the same, once.
+    let held = rig.writer.begin().await.unwrap();
+    let mut given_up = Box::pin(rig.writer.write_all(vec![note(ADD, "e"), note(ADD, "f")]));
+    assert!(given_up.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    drop(given_up);
+    held.commit().await.unwrap();
+    rig.writer.write(note(ADD, "g")).await.unwrap();
+    assert_eq!(rig.notes().await, ["a", "b", "c", "d", "e", "f", "first of b", "g"]);
+    rig.writer.close().await;
+    assert!(rig.writer.write_all(vec![note(ADD, "h")]).await.is_err());
+}
+
+#[tokio::test]
 async fn each_of_a_group_hears_of_its_own_rows() {
     const COUNT: Sql = &[
         "INSERT INTO notes (id, by_whom) VALUES ($1, $2) ON CONFLICT (id) DO NOTHING",
