@@ -54,8 +54,8 @@ fn s3_no_smuggled_frame_reaches_a_server_in_either_era() {
         let before = gateway.received();
         // On a line, what is blank is no frame, and a mark before one is not of it.
         let frames = smuggled(is_modern).into_iter().filter(|frame| !frame.is_empty());
-        for frame in frames.filter(|frame| !frame.starts_with('\u{feff}')) {
-            gateway.write(format!("{frame}\n").as_bytes());
+        for frame in frames.filter(|frame| !frame.starts_with("\u{feff}".as_bytes())) {
+            gateway.write(&[&frame[..], b"\n"].concat());
             assert_refused(&gateway.receive(), &frame);
         }
         assert_eq!((gateway.received(), gateway.count("wipe")), (before, 0));

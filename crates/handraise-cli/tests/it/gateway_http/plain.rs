@@ -136,3 +136,69 @@ fn s3_where_the_pieces_of_requests_end_changes_nothing() {
         expect(connection, what);
     }
 }
+
+/// What it is, its headers, its body, its status, and whether it runs.
+type Framed<'a> = (&'a str, String, &'a str, u16, bool);
+
+#[test]
+fn s3_where_two_readers_would_end_a_request_differently_nothing_behind_it_runs() {
+    let home = Home::new();
+    let front = Front::start(&home);
+    let session = front.initialize("2025-11-25", &json!({}), &[]);
+    let request = |more: &str, body: &str| {
+        format!(
+            "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nMcp-Session-Id: {session}\r\n\
+             {more}\r\n\r\n{body}"
+        )
+    };
+    let whole = call(1, "first", &json!({})).to_string();
+    let behind = call(2, "behind", &json!({})).to_string();
+    let behind = request(&format!("Content-Length: {}", behind.len()), &behind);
+    let length = whole.len();
+    let chunked = format!("{length:x}\r\n{whole}\r\n0\r\n\r\n");
+    let signed = format!("+{chunked}");
+    let chunks = "Transfer-Encoding: chunked".to_owned();
+    let rows: [Framed<'_>; 13] = [
+        ("a length and chunks", format!("Content-Length: 5\r\n{chunks}"), &chunked, 200, true),
+        (
+            "chunks and a length",
+            format!("{chunks}\r\nContent-Length: {}", chunked.len()),
+            &chunked,
+            200,
+            true,
+        ),
+        ("two lengths", format!("Content-Length: {length}\r\nContent-Length: 0"), &whole, 400, false),
+        ("a list of lengths", format!("Content-Length: {length}, {length}"), &whole, 400, false),
+        ("a signed length", format!("Content-Length: +{length}"), &whole, 400, false),
+        ("a length in another base", format!("Content-Length: 0x{length:x}"), &whole, 400, false),
+        ("an unknown coding", "Transfer-Encoding: xchunked".to_owned(), &chunked, 400, false),
+        ("chunks that are not last", format!("{chunks}, identity"), &chunked, 400, false),
+        (
+            "a name with a space",
+            format!("Transfer-Encoding : chunked\r\nContent-Length: {length}"),
+            &whole,
+            400,
+            false,
+        ),
+        ("a folded line", format!("X-A: a\r\n {chunks}\r\nContent-Length: {length}"), &whole, 400, false),
+        ("a line within a line", format!("X-A: a\r{chunks}\r\nContent-Length: {length}"), &whole, 400, false),
+        ("a NUL in a header", format!("X-A: \0\r\nContent-Length: {length}"), &whole, 400, false),
+        ("a signed chunk", chunks.clone(), &signed, 400, false),
+    ];
+    let mut ran = 0;
+    for (what, more, body, status, runs) in rows {
+        let mut connection = front.connect();
+        connection.write((request(&more, body) + &behind).as_bytes());
+        let head = connection.head();
+        assert_eq!(head.status, status, "{what}");
+        connection.body(&head);
+        assert!(connection.try_head().is_none(), "{what}: the connection ends");
+        ran += usize::from(runs);
+        assert_eq!((front.count("first"), front.count("behind")), (ran, 0), "{what}");
+    }
+    // Where there is no doubt, both run.
+    let mut connection = front.connect();
+    connection.write((request(&format!("Content-Length: {length}"), &whole) + &behind).as_bytes());
+    assert_eq!((connection.answer().0, connection.answer().0), (200, 200));
+    assert_eq!((front.count("first"), front.count("behind")), (ran + 1, 1));
+}
