@@ -225,6 +225,21 @@ fn every_answer_that_comes_on_a_stream_comes_out_as_it_went_in_through_two_gatew
 }
 
 #[test]
+fn a_client_that_takes_no_stream_gets_each_answer_alone_as_it_went_in() {
+    let rig = answering(STREAMS[1], false, BETWEEN.map(str::to_owned).to_vec());
+    let home = Home::new();
+    let front = Front::in_front_of(&home, &rig.url, &[]);
+    let session = post(&front, "", FROM_CLIENT[0]).head().header("mcp-session-id").to_owned();
+    let headers = [("Mcp-Session-Id", session.as_str()), ("Accept", "application/json")];
+    assert_eq!(front.request("POST", &headers, FROM_CLIENT[1].as_bytes()).head().status, 202);
+    let answers = FROM_SERVER[1..].iter().filter(|frame| is_response(frame));
+    for frame in answers.filter(|frame| !is_modern(&request_of(frame))) {
+        let mut connection = front.request("POST", &headers, request_of(frame).as_bytes());
+        assert_eq!(answer(&mut connection), ((*frame).to_owned(), Vec::new()));
+    }
+}
+
+#[test]
 fn what_is_said_on_the_stream_of_a_modern_call_goes_with_it_under_its_own_token() {
     let said = |id: &str, token: &str| {
         [
