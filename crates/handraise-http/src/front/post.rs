@@ -98,7 +98,7 @@ pub(crate) fn serve(
         body = Came::own(&one_line);
         read = ClientFrame::read(body.bytes());
     }
-    let frame = match read {
+    let frame = match read.and_then(ClientFrame::answerable) {
         Ok(frame) => frame,
         Err(malformed) => {
             tracing::warn!(problem = %malformed.problem, "a frame of a client is refused (S3)");

@@ -76,6 +76,9 @@ pub enum Problem {
     /// A line holds a carriage return before its end.
     #[error("a frame is one line")]
     SeveralLines,
+    /// The id of a request is neither.
+    #[error("the id of a request is a string or a number")]
+    NoId,
 }
 
 impl Malformed {
@@ -152,6 +155,24 @@ impl<'a> ClientFrame<'a> {
             return Err(Malformed { id, ids: Vec::new(), problem: Problem::SeveralLines });
         }
         Ok(frame)
+    }
+
+    /// Refuses a request whose answer could be brought to nobody, as where the answer belongs to the request's own exchange:
+    /// its id is `null` or an object, an array, a boolean (MCP: a string or a number, and never `null`). Notifications have no
+    /// answer: some libraries write `null` there for none.
+    ///
+    /// # Errors
+    /// [`Malformed`]: [`Problem::NoId`].
+    pub fn answerable(self) -> Result<Self, Malformed> {
+        let is_none = self.id.is_none() && !self.id_at.is_empty();
+        let is_notification = || {
+            let is_named = self.method().is_some_and(|method| method.starts_with("notifications/"));
+            is_named && self.text(self.id_at.clone()) == "null"
+        };
+        if is_none && self.method.is_some() && !is_notification() {
+            return Err(Malformed { id: None, ids: Vec::new(), problem: Problem::NoId });
+        }
+        Ok(self)
     }
 
     /// A frame of these parts, which somebody has read.

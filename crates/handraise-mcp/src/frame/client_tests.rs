@@ -72,6 +72,38 @@ fn frames_that_every_parser_reads_alike_pass() {
 }
 
 #[test]
+fn a_request_is_answerable_under_a_string_or_a_number_and_notifications_need_no_id() {
+    for (id, method, expected) in [
+        ("1", "tools/call", true),
+        ("1.5e3", "ping", true),
+        (r#""""#, "notifications/x", true),
+        ("null", "tools/call", false),
+        ("null", "vendor/x", false),
+        ("null", "notifications", false),
+        ("true", "ping", false),
+        ("[1]", "tools/list", false),
+        (r#"{"a":1}"#, "initialize", false),
+        ("null", "notifications/initialized", true),
+        ("{}", "notifications/initialized", false),
+        ("false", "notifications/x", false),
+    ] {
+        let text = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}"}}"#);
+        let read = ClientFrame::read(text.as_bytes()).unwrap().answerable();
+        assert_eq!(read.is_ok(), expected, "{text}");
+        let refused = read.err().map(|malformed| (malformed.problem, malformed.id, malformed.ids));
+        assert!(refused.is_none_or(|refused| refused == (Problem::NoId, None, Vec::new())), "{text}");
+    }
+    for text in [
+        r#"{"jsonrpc":"2.0","method":"tools/call"}"#,
+        r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"m"}}"#,
+        r#"{"jsonrpc":"2.0","id":{},"result":{}}"#,
+        "{}",
+    ] {
+        assert!(ClientFrame::read(text.as_bytes()).unwrap().answerable().is_ok(), "{text}");
+    }
+}
+
+#[test]
 fn names_are_compared_after_unescaping() {
     let text =
         r#"{"\u006dethod":"tools\/call","i\u0064":1,"params":{"n\u0061me":"tap","arg\u0075ments":{}}}"#;

@@ -104,7 +104,7 @@ fn calls_that_nobody_can_answer_do_not_slip_through() {
     let session = front.initialize("2025-11-25", &json!({}), &[ADA]);
     let in_session = [ADA, ("Mcp-Session-Id", &*session)];
     let mut without = legacy(&json!(null));
-    assert_eq!(front.post(&in_session, &without).head().status, 202);
+    assert_eq!(front.post(&in_session, &without).head().status, 400);
     without.as_object_mut().unwrap().remove("id");
     assert_eq!(front.post(&in_session, &without).head().status, 202);
     assert_eq!(front.post(&in_session, &json!([legacy(&json!(1))])).head().status, 400);
@@ -115,7 +115,7 @@ fn calls_that_nobody_can_answer_do_not_slip_through() {
         modern(&json!(null), "tools/call", &json!({"name": "TAPon", "arguments": tap()}));
     let mut headers: Vec<_> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
     headers.push(ADA);
-    assert_eq!(front.post(&headers, &frame).head().status, 202);
+    assert_eq!(front.post(&headers, &frame).head().status, 400);
     frame.as_object_mut().unwrap().remove("id");
     assert_eq!(front.post(&headers, &frame).head().status, 202);
     // One after the other: what was sent before has been dealt with.

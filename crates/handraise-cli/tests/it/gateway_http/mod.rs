@@ -15,6 +15,7 @@ mod eras;
 mod guarded;
 mod headers;
 mod hostile;
+mod ids;
 mod in_front_of_a_url;
 mod modern;
 mod over_cut_streams;
