@@ -105,7 +105,7 @@ fn check_lock(folder: &str, manifest: &str, lock: &str) -> anyhow::Result<()> {
 }
 
 /// The version that a program says it has, major and minor.
-fn version(project: &Project, program: &str) -> anyhow::Result<(u32, u32)> {
+pub(crate) fn version(project: &Project, program: &str) -> anyhow::Result<(u32, u32)> {
     let output = Run::new(project, program, &["--version"]).output()?;
     parse_version(&output).with_context(|| format!("it calls itself {:?}", output.trim()))
 }

@@ -82,6 +82,9 @@ fn steps(project: &Project, report: &mut Report) -> anyhow::Result<()> {
     }
     if has_npm {
         report.step("MCP SDKs: npm packages", || packages::install_npm(project, sdks::FOLDER))?;
+        if let Some(missing) = sdks::missing_for_the_suite(project) {
+            report.skip("the MCP conformance suite in front of the gateway and behind it", &missing);
+        }
         let python = packages::install_python(project, sdks::REQUIREMENTS);
         if let Err(missing) = &python {
             report.skip("the Python MCP SDKs as peers of the gateway", &format!("{missing:#}"));
