@@ -1,7 +1,7 @@
 //! Reading the config file: which one, and only if nobody else could have written it (S2).
 
 use std::{
-    fs::OpenOptions,
+    fs::{Metadata, OpenOptions},
     io::{self, ErrorKind, Read as _},
     os::unix::fs::{MetadataExt as _, OpenOptionsExt as _},
     path::Path,
@@ -12,6 +12,28 @@ use handraise_config::{
     ConfigFile, Environment,
     lookup::{self, MAX_FILE_BYTES, Ownership},
 };
+
+/// What is to be said of a file that holds secrets and that others can read.
+pub(crate) fn exposed(file: &ConfigFile) -> Option<String> {
+    let secrets = file.secrets();
+    let metadata = file.path().metadata().ok().filter(|_| !secrets.is_empty())?;
+    lookup::is_exposed(ownership(&metadata)).then(|| {
+        let (path, mode) = (file.path().display(), metadata.mode() & 0o777);
+        format!(
+            "{path} has {} and can be read by others (mode {mode:04o}); take that away: chmod go= {path}",
+            secrets.join(", ")
+        )
+    })
+}
+
+fn ownership(metadata: &Metadata) -> Ownership {
+    Ownership {
+        mode: metadata.mode(),
+        owner: metadata.uid(),
+        our_user: rustix::process::geteuid().as_raw(),
+        is_regular: metadata.is_file(),
+    }
+}
 
 /// Reads the config file that `--config`, the environment or the XDG directory names. None there is fine, unless
 /// somebody named it.
@@ -47,15 +69,7 @@ pub(crate) fn read(flag: Option<&Path>, environment: &Environment) -> anyhow::Re
     };
     // What was opened is what is judged and read, whatever happens to the path meanwhile.
     let metadata = file.metadata().with_context(|| format!("cannot examine {}", path.display()))?;
-    lookup::check_ownership(
-        path,
-        Ownership {
-            mode: metadata.mode(),
-            owner: metadata.uid(),
-            our_user: rustix::process::geteuid().as_raw(),
-            is_regular: metadata.is_file(),
-        },
-    )?;
+    lookup::check_ownership(path, ownership(&metadata))?;
     let mut text = String::new();
     file.take(MAX_FILE_BYTES + 1)
         .read_to_string(&mut text)

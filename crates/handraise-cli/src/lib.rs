@@ -126,7 +126,8 @@ fn dispatch(arguments: Arguments, environment: Environment, format: &mut LogForm
     let file = config_file::read(arguments.global.config.as_deref(), &environment)?;
     let flags = arguments.flags();
     let commands = Commands::of(flags.value(&handraise_config::registry::DATA_DIR));
-    let settings = handraise_config::load(&flags, &environment, file.as_ref())?;
+    let mut settings = handraise_config::load(&flags, &environment, file.as_ref())?;
+    settings.warnings.extend(file.as_ref().and_then(config_file::exposed));
     *format = settings.log_format;
     logging::start(&settings)?;
     for warning in &settings.warnings {

@@ -76,6 +76,19 @@ impl ConfigFile {
         &self.path
     }
 
+    /// The settings of this file that nobody else should read: secrets, and what proves who calls.
+    pub fn secrets(&self) -> Vec<String> {
+        let secret = SETTINGS.iter().filter(|setting| setting.is_secret).map(|setting| setting.key);
+        let tables = lists::SECRET_TABLES.iter().copied();
+        let alone = secret.chain(tables).filter(|key| self.value(key).is_some()).map(str::to_owned);
+        let has = |list: &str, key: &str| {
+            let entries = self.list(list).and_then(Value::as_array).into_iter().flatten();
+            entries.filter_map(Value::as_table).any(|entry| entry.contains_key(key))
+        };
+        let listed = lists::SECRET_KEYS.iter().filter(|(list, key)| has(list, key));
+        alone.chain(listed.map(|(list, key)| format!("[[{list}]] {key}"))).collect()
+    }
+
     /// The value at a setting's key.
     pub(crate) fn value(&self, key: &str) -> Option<&Value> {
         let mut tables = key.split('.');
@@ -225,6 +238,28 @@ mod tests {
             "/h.toml:3 sets 'limit', which is no setting; did you mean 'limits'?",
         );
         check_error("[asks]\nwait = '1m'", "/h.toml:1 sets 'asks', which is no setting; did you mean 'ask'?");
+    }
+
+    #[test]
+    fn secrets_of_a_file_are_known_by_name() {
+        let secrets = |text: &str| ConfigFile::parse("/h.toml", text).unwrap().secrets();
+        let none = "listen = '127.0.0.1:1'\n[[caller]]\nname = 'a'\n[[mcp_server]]\nname = 'b'\nurl = 'c'\n";
+        assert_eq!(secrets(none), [""; 0]);
+        let all = "token = 'a'\nstate_secret = 'b'\ndatabase_url = 'c'\nupstream.headers = { Authorization = 'd' }\n\
+             [[caller]]\nname = 'e'\n[[caller]]\ntoken_hash = 'f'\n\
+             [[mcp_server]]\nenv = {}\n[[mcp_server]]\nheaders = {}\n";
+        let mut found = secrets(all);
+        found.sort();
+        let expected = [
+            "[[caller]] token_hash",
+            "[[mcp_server]] env",
+            "[[mcp_server]] headers",
+            "database_url",
+            "state_secret",
+            "token",
+            "upstream.headers",
+        ];
+        assert_eq!(found, expected);
     }
 
     #[test]

@@ -29,4 +29,11 @@ pub(crate) const NAMES: &[&str] = &["agent", "caller", "confirm", "mcp_server", 
 /// Tables of the config file whose keys are names of the user's own.
 pub(crate) const TABLES: &[&str] = &[UPSTREAM_HEADERS];
 
+/// Those of them that may hold secrets.
+pub(crate) const SECRET_TABLES: &[&str] = &[UPSTREAM_HEADERS];
+
+/// Keys of lists that may hold secrets, or what proves who calls.
+pub(crate) const SECRET_KEYS: &[(&str, &str)] =
+    &[("caller", "token_hash"), ("mcp_server", "env"), ("mcp_server", "headers")];
+
 const UPSTREAM_HEADERS: &str = "upstream.headers";

@@ -64,6 +64,13 @@ pub fn check_ownership(path: &Path, ownership: Ownership) -> Result<(), ConfigEr
     Ok(())
 }
 
+/// Whether others can read a file without having been let in: everybody can, or it is ours and its group can. One of root's that
+/// we ourselves read through its group is as it should be.
+pub fn is_exposed(ownership: Ownership) -> bool {
+    let is_ours = ownership.owner == ownership.our_user;
+    ownership.mode & 0o004 != 0 || (is_ours && ownership.mode & 0o040 != 0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -84,6 +91,28 @@ mod tests {
             Environment::from_iter([("HOME", "/home/ada"), ("HANDRAISE_CONFIG", "/etc/h.toml")]);
         assert_eq!(candidate(None, &environment).unwrap().path, Path::new("/etc/h.toml"));
         assert_eq!(candidate(Some(Path::new("/f.toml")), &environment).unwrap().path, Path::new("/f.toml"));
+    }
+
+    #[test]
+    fn a_file_is_exposed_to_whoever_was_not_let_in() {
+        let ours = Ownership { mode: 0o100_600, owner: 1000, our_user: 1000, is_regular: true };
+        let roots = Ownership { owner: 0, ..ours };
+        for (ownership, mode, expected) in [
+            (ours, 0o600, false),
+            (ours, 0o711, false),
+            (ours, 0o640, true),
+            (ours, 0o604, true),
+            (ours, 0o644, true),
+            (roots, 0o640, false),
+            (roots, 0o644, true),
+        ] {
+            assert_eq!(
+                is_exposed(Ownership { mode, ..ownership }),
+                expected,
+                "{mode:o} of {}",
+                ownership.owner
+            );
+        }
     }
 
     #[test]

@@ -3,7 +3,13 @@
 mod listen;
 mod upstream;
 
-use std::{ffi::OsString, net::SocketAddr, path::PathBuf, process::ExitCode, sync::Arc};
+use std::{
+    ffi::OsString,
+    net::{IpAddr, SocketAddr},
+    path::PathBuf,
+    process::ExitCode,
+    sync::Arc,
+};
 
 use anyhow::Context as _;
 use handraise_config::{Environment, Flags, RefusalEntry, Settings};
@@ -45,7 +51,7 @@ use crate::{Context, Exit, config_file, confirm, output};
 )]
 pub(crate) struct Arguments {
     /// Serve Streamable HTTP here instead of stdio; port 0 takes a free one
-    #[arg(long, value_name = "ADDR")]
+    #[arg(long, value_name = "ADDR", value_parser = address)]
     pub(crate) listen: Option<SocketAddr>,
     /// The certificate chain, PEM, to speak TLS with
     #[arg(long, value_name = "FILE", requires = "listen")]
@@ -81,6 +87,23 @@ impl Arguments {
             upstream: None,
         }
     }
+}
+
+/// Where to listen.
+///
+/// # Errors
+/// What it should have been, from what it is.
+fn address(text: &str) -> Result<SocketAddr, String> {
+    let takes = "it takes an IP address and a port";
+    text.parse().map_err(|_| match text.rsplit_once(':').unwrap_or(("", text)) {
+        (name, port) if port.parse::<u16>().is_ok() && ["", "localhost"].contains(&name) => {
+            format!("{takes}: --listen 127.0.0.1:{port}")
+        }
+        _ => match text.parse::<IpAddr>() {
+            Ok(address) => format!("{takes}: --listen {}", SocketAddr::new(address, 7400)),
+            Err(_) => format!("{takes}, such as --listen 127.0.0.1:7400"),
+        },
+    })
 }
 
 pub(crate) fn run(context: &Context, arguments: &Arguments) -> Exit {
@@ -240,6 +263,24 @@ mod tests {
         assert_eq!(read(TABLES).unwrap(), ["ambiguous_device_target", "which_table"]);
         let off = "[[refusal]]\nname = 'ambiguous_device_target'\nenabled = false\n";
         assert_eq!(read(&format!("{off}{TABLES}")).unwrap(), ["which_table"]);
+    }
+
+    #[test]
+    fn an_address_that_is_none_is_told_with_what_would_be_one() {
+        for (text, expected) in [
+            ("7400", "--listen 127.0.0.1:7400"),
+            (":7401", "--listen 127.0.0.1:7401"),
+            ("localhost:80", "--listen 127.0.0.1:80"),
+            ("0.0.0.0", "--listen 0.0.0.0:7400"),
+            ("::1", "--listen [::1]:7400"),
+            ("99999", "such as --listen 127.0.0.1:7400"),
+            ("mcp.example:80", "such as --listen 127.0.0.1:7400"),
+            ("", "such as --listen 127.0.0.1:7400"),
+        ] {
+            let error = address(text).unwrap_err();
+            assert!(error.ends_with(expected), "{text}: {error}");
+        }
+        assert_eq!(address("[::1]:0"), Ok("[::1]:0".parse().unwrap()));
     }
 
     #[test]

@@ -1,6 +1,9 @@
 //! Where settings come from, through the binary.
 
-use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::{
+    fs::Permissions,
+    os::unix::fs::{PermissionsExt as _, symlink},
+};
 
 use crate::support::{Home, binary, stderr};
 
@@ -56,6 +59,35 @@ fn s2_no_command_reads_what_a_cloned_repository_brings() {
 }
 
 #[test]
+fn a_config_file_with_secrets_that_others_can_read_is_told_by_every_command() {
+    let home = Home::new();
+    let hash = "a".repeat(64);
+    home.write_config(&format!(
+        "upstream.headers = {{ Authorization = 'Bearer s3cr3t' }}\n[[caller]]\nname = 'ada'\ntoken_hash = 'sha256:{hash}'\n"
+    ));
+    let path = home.path().join(".config/handraise/handraise.toml");
+    let told = |mode: u32, arguments: &[&str]| {
+        std::fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+        let output = home.run(arguments);
+        let said = stderr(&output) + &String::from_utf8(output.stdout).unwrap();
+        assert!(!said.contains("s3cr3t") && !said.contains(&hash), "{said}");
+        let expected = format!(
+            "has upstream.headers, [[caller]] token_hash and can be read by others (mode {mode:04o}); take that away: chmod go= {}",
+            path.display()
+        );
+        said.contains(&expected)
+    };
+    for command in [&["mcp", "--", "true"][..], &["doctor"]] {
+        assert!(told(0o644, command) && told(0o640, command) && told(0o604, command), "{command:?}");
+        assert!(!told(0o600, command) && !told(0o400, command), "{command:?}");
+    }
+    // Others may read what is no secret.
+    home.write_config("elicitation = 'off'\n");
+    let output = home.run(&["mcp", "--", "true"]);
+    assert!(!stderr(&output).contains("read by others"), "{}", stderr(&output));
+}
+
+#[test]
 fn a_config_file_is_read_from_the_flag_the_variable_and_the_xdg_directory() {
     let home = Home::new();
     let elsewhere = home.path().join("elsewhere.toml");
@@ -78,7 +110,7 @@ fn s2_a_config_file_that_others_can_write_is_refused() {
     let path = home.path().join(".config/handraise/handraise.toml");
     assert!(home.run(&["doctor"]).status.success());
     for mode in [0o664, 0o646] {
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+        std::fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
         let output = home.run(&["doctor"]);
         assert_eq!(output.status.code(), Some(1));
         assert!(stderr(&output).contains("chmod go-w"), "{}", stderr(&output));
