@@ -87,13 +87,21 @@ pub(crate) enum News {
     Opened(Arc<Session>),
     /// `initialize` has ended.
     OpeningEnded,
+    /// What follows the note of this number goes on without it.
+    Overtaken(u64),
+    /// The server takes long to take a note.
+    Overdue,
     /// A notification, or an answer to the server, was taken or given up.
     Delivered {
+        /// Its number.
+        note: u64,
         /// Whether the server has it.
         is_delivered: bool,
+        /// Whether it was [`Overdue`](News::Overdue).
+        was_overdue: bool,
     },
-    /// The server has answered for its own stream, or takes long.
-    Listening,
+    /// The server has answered for its own stream, which follows the note of this number, or takes long.
+    Listening(u64),
     /// A request has ended.
     Done(u64, RequestId),
 }

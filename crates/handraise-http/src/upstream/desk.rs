@@ -1,8 +1,9 @@
 //! Takes the frames of one client one after the other, and knows its session and which of its requests are open.
 //!
 //! A request is on its way as soon as it is taken, and the next frame follows. What the server acknowledges (a notification,
-//! an answer to a question of its own) is waited for, so that it is there before what follows; so is the answer to
-//! `initialize`, because later requests belong to its session.
+//! an answer to a question of its own) is waited for, so that it is there before what follows, though not for long: a server
+//! that does not acknowledge it holds up nothing else. So is the answer to `initialize`, because later requests belong to its
+//! session.
 
 use std::{
     sync::{
@@ -30,12 +31,18 @@ use super::{
     exchange::{self, Call, Kind},
     link::Beside,
     listen,
-    note::{self, Note},
+    note::{self, Letter, Note, OVERDUE},
     session::Session,
 };
 
 /// How long what is queued at the end, and the end of the session, may take.
 const LAST: Duration = Duration::from_secs(2);
+/// How long what follows `notifications/initialized` waits for it, before which a server may refuse everything else.
+const PATIENCE_AT_FIRST: Duration = Duration::from_secs(5);
+/// How long what follows a note waits for it while another one is overdue.
+const IMPATIENCE: Duration = Duration::from_millis(100);
+/// How many notes may be on their way at once. With so many, what follows waits for as long as a note may take.
+const MOST_NOTES: usize = 16;
 
 /// A request that is open.
 struct Going {
@@ -45,6 +52,16 @@ struct Going {
     has_left: Option<oneshot::Receiver<()>>,
     cancelled: CancellationToken,
     is_modern: bool,
+}
+
+/// What the next frame waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Waits {
+    Nothing,
+    /// The answer to `initialize`.
+    Opening,
+    /// The note of this number, or what follows it.
+    Note(u64),
 }
 
 /// Takes frames one after the other.
@@ -57,10 +74,16 @@ pub(crate) struct Desk {
     serial: u64,
     /// The version of the last request that described itself.
     modern: Option<String>,
-    /// What was taken last has to be with the server before the next frame is taken.
-    waits: bool,
-    /// It was `notifications/initialized`.
-    opens_stream: bool,
+    /// What was taken last and has to be with the server before the next frame is taken.
+    waits: Waits,
+    /// The number of the last note.
+    last_note: u64,
+    /// How many notes are on their way.
+    notes: usize,
+    /// How many of them are overdue.
+    overdue: usize,
+    /// The note that was `notifications/initialized`, until the server has it.
+    initialized: Option<u64>,
     /// The server has forgotten a session.
     lost: CancellationToken,
 }
@@ -82,8 +105,11 @@ impl Desk {
             open: ById::default(),
             serial: 0,
             modern: None,
-            waits: false,
-            opens_stream: false,
+            waits: Waits::Nothing,
+            last_note: 0,
+            notes: 0,
+            overdue: 0,
+            initialized: None,
             lost,
         }
     }
@@ -105,7 +131,7 @@ impl Desk {
                 biased;
                 Some(news) = heard.recv() => self.hear(news),
                 () = &mut too_late => break,
-                frame = frames.recv(), if !self.waits => {
+                frame = frames.recv(), if self.waits == Waits::Nothing => {
                     let Some((frame, beside)) = frame else { break };
                     self.take(&frame, beside);
                 }
@@ -121,18 +147,24 @@ impl Desk {
                 if session.number == self.serial
                     && let Some(before) = self.session.replace(session)
                 {
+                    self.initialized = None;
                     self.leave(before);
                 }
             }
-            News::OpeningEnded | News::Listening => self.waits = false,
-            News::Delivered { is_delivered } => {
-                if std::mem::take(&mut self.opens_stream)
+            News::OpeningEnded => self.waits_no_more(Waits::Opening),
+            News::Overtaken(note) | News::Listening(note) => self.waits_no_more(Waits::Note(note)),
+            News::Overdue => self.overdue += 1,
+            News::Delivered { note, is_delivered, was_overdue } => {
+                self.notes -= 1;
+                self.overdue -= usize::from(was_overdue);
+                let is_initialized = self.initialized.take_if(|initialized| *initialized == note).is_some();
+                if is_initialized
                     && is_delivered
                     && let Some(session) = &self.session
                 {
-                    tokio::spawn(listen::open(Arc::clone(&self.context), Arc::clone(session)));
+                    tokio::spawn(listen::open(Arc::clone(&self.context), Arc::clone(session), note));
                 } else {
-                    self.waits = false;
+                    self.waits_no_more(Waits::Note(note));
                 }
             }
             News::Done(serial, id) => {
@@ -140,6 +172,13 @@ impl Desk {
                     self.open.remove(id.borrow());
                 }
             }
+        }
+    }
+
+    /// This is not waited for any more, if it was.
+    fn waits_no_more(&mut self, waits: Waits) {
+        if self.waits == waits {
+            self.waits = Waits::Nothing;
         }
     }
 
@@ -171,15 +210,19 @@ impl Desk {
         let version = modern_version(&frame);
         match (frame.method(), frame.id()) {
             (Some(_), Some(id)) => self.request(&frame, id, version, bytes.clone(), beside),
-            (Some("notifications/cancelled"), None) => self.cancel(&frame, bytes.clone()),
+            (Some("notifications/cancelled"), None) => self.cancel(&frame, bytes.clone(), beside),
             _ => {
-                self.opens_stream = frame.method() == Some("notifications/initialized");
+                let is_initialized = frame.method() == Some("notifications/initialized");
                 let headers = self.headers(&frame, version.as_deref());
                 let note = match frame.id().filter(|_| frame.is_response()) {
                     Some(id) => Note::Answer { call: self.context.take_asked(id) },
                     None => Note::Notification { after: None },
                 };
-                self.deliver(headers, bytes.clone(), note);
+                let patience = if is_initialized { PATIENCE_AT_FIRST } else { OVERDUE };
+                let number = self.deliver(headers, bytes.clone(), beside, note, patience);
+                if is_initialized {
+                    self.initialized = Some(number);
+                }
             }
         }
     }
@@ -203,7 +246,7 @@ impl Desk {
             }
             None if frame.method() == Some("initialize") => {
                 headers = HeaderMap::new();
-                self.waits = true;
+                self.waits = Waits::Opening;
                 Kind::Opening(serial)
             }
             None => {
@@ -247,7 +290,7 @@ impl Desk {
     }
 
     /// A modern request is cancelled by leaving its stream, a legacy one by saying so.
-    fn cancel(&mut self, frame: &ClientFrame<'_>, bytes: Bytes) {
+    fn cancel(&mut self, frame: &ClientFrame<'_>, bytes: Bytes, beside: Beside) {
         let going = frame.cancelled().and_then(|id| self.open.remove(id));
         let after = match going {
             Some(going) if going.is_modern => {
@@ -263,13 +306,31 @@ impl Desk {
             None => None,
         };
         let headers = self.headers(frame, None);
-        self.deliver(headers, bytes, Note::Notification { after });
+        self.deliver(headers, bytes, beside, Note::Notification { after }, OVERDUE);
     }
 
-    fn deliver(&mut self, headers: HeaderMap, body: Bytes, note: Note) {
-        self.waits = true;
+    /// Sends a note, for which what follows waits; returns its number.
+    fn deliver(
+        &mut self,
+        headers: HeaderMap,
+        body: Bytes,
+        beside: Beside,
+        note: Note,
+        patience: Duration,
+    ) -> u64 {
+        self.last_note += 1;
+        let number = self.last_note;
+        self.waits = Waits::Note(number);
+        let patience = match (self.notes, self.overdue) {
+            (MOST_NOTES.., _) => None,
+            (_, 0) => Some(patience),
+            (_, 1..) => Some(IMPATIENCE),
+        };
+        self.notes += 1;
         let (context, session) = (Arc::clone(&self.context), self.session.clone());
-        tokio::spawn(note::deliver(context, session, headers, body, note));
+        let letter = Letter { number, headers, body, _beside: beside, note, patience };
+        tokio::spawn(note::deliver(context, session, letter));
+        number
     }
 
     /// The headers of a frame that is no request.

@@ -19,12 +19,12 @@ use super::{
 /// How long what the client sends next waits for the stream. A server need not answer before it has something to say.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// Opens the stream, and says when the server has answered to that: what it asks sooner it may ask nobody.
-pub(crate) async fn open(context: Arc<Context>, session: Arc<Session>) {
+/// Opens the stream that follows `note`, and says when the server has answered to that: what it asks sooner it may ask nobody.
+pub(crate) async fn open(context: Arc<Context>, session: Arc<Session>, note: u64) {
     let (answered, is_open) = oneshot::channel();
     tokio::spawn(run(Arc::clone(&context), session, answered));
     let _ = timeout(PATIENCE, is_open).await;
-    context.tell(News::Listening);
+    context.tell(News::Listening(note));
 }
 
 /// Listens for as long as the session lasts, and the server offers a stream. The sender is dropped once the server has

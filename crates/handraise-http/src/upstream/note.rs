@@ -1,6 +1,12 @@
 //! What a client sends that has no answer of its own: a notification, or the answer to a question of the server's.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use bytes::Bytes;
 use http::{HeaderMap, Response, StatusCode};
@@ -17,15 +23,31 @@ use super::{
     dial::collect,
     exchange::{backoff, post},
     failure::Failure,
+    link::Beside,
     session::Session,
 };
 
 /// How long a notification or an answer to the server may take.
 const SHORT: Duration = Duration::from_secs(30);
+/// After how long it is overdue.
+pub(crate) const OVERDUE: Duration = Duration::from_secs(1);
 /// How often an answer is sent.
 const MOST_TRIES: u32 = 5;
 /// How long to wait before it is sent for the second time.
 const FIRST_AGAIN: Duration = Duration::from_millis(250);
+
+/// What is sent, and how.
+pub(crate) struct Letter {
+    /// What the desk knows it by.
+    pub(crate) number: u64,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+    /// It counts as held until the server has it.
+    pub(crate) _beside: Beside,
+    pub(crate) note: Note,
+    /// For how long what follows waits for it; nothing: for as long as it may take.
+    pub(crate) patience: Option<Duration>,
+}
 
 /// What the server answers with 202.
 pub(crate) enum Note {
@@ -51,23 +73,16 @@ enum Taken {
 }
 
 /// Sends what the server answers with 202. An answer that is lost is sent again: it counts once, by its id.
-pub(crate) async fn deliver(
-    context: Arc<Context>,
-    session: Option<Arc<Session>>,
-    headers: HeaderMap,
-    body: Bytes,
-    note: Note,
-) {
-    let (tries, call) = match note {
-        Note::Notification { after } => {
-            if let Some(after) = after {
-                let _ = timeout(SHORT, after).await;
-            }
-            (1, None)
-        }
-        Note::Answer { call } => (MOST_TRIES, call),
+pub(crate) async fn deliver(context: Arc<Context>, session: Option<Arc<Session>>, letter: Letter) {
+    let Letter { number, headers, body, _beside, note, patience } = letter;
+    let (tries, after, call) = match note {
+        Note::Notification { after } => (1, after, None),
+        Note::Answer { call } => (MOST_TRIES, None, call),
     };
     let sending = async {
+        if let Some(after) = after {
+            let _ = timeout(SHORT, after).await;
+        }
         for before in 0..tries {
             if before > 0 {
                 sleep(backoff(Some(FIRST_AGAIN), before - 1)).await;
@@ -87,16 +102,34 @@ pub(crate) async fn deliver(
         }
         Taken::Lost
     };
-    let taken = timeout(SHORT, sending).await.unwrap_or_else(|_| {
-        tracing::warn!("the MCP server does not take a notification or an answer in time");
-        Taken::Lost
-    });
+    let was_overdue = AtomicBool::new(false);
+    let time = async {
+        if let Some(patience) = patience {
+            sleep(patience).await;
+            context.tell(News::Overtaken(number));
+            sleep(OVERDUE.saturating_sub(patience)).await;
+            was_overdue.store(true, Ordering::Relaxed);
+            context.tell(News::Overdue);
+            sleep(SHORT.saturating_sub(patience.max(OVERDUE))).await;
+        } else {
+            sleep(SHORT).await;
+        }
+    };
+    let taken = tokio::select! {
+        biased;
+        taken = sending => taken,
+        () = time => {
+            tracing::warn!("the MCP server does not take a notification or an answer in time");
+            Taken::Lost
+        }
+    };
     if taken == Taken::Lost
         && let Some(call) = call
     {
         call.cancel();
     }
-    context.tell(News::Delivered { is_delivered: taken == Taken::Yes });
+    let (is_delivered, was_overdue) = (taken == Taken::Yes, was_overdue.load(Ordering::Relaxed));
+    context.tell(News::Delivered { note: number, is_delivered, was_overdue });
 }
 
 async fn take(context: &Context, response: Response<Incoming>, session: Option<&Session>) -> Taken {

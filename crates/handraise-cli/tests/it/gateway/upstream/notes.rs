@@ -1,0 +1,110 @@
+//! What a server at a URL does not acknowledge holds up nothing else for long.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use handraise_transport::clock::{Clock as _, SystemClock};
+use serde_json::{Value, json};
+
+use super::{JSON, in_front_of, opens_session};
+use crate::support::{Gateway, Home, Rig, rig::respond, wait_for};
+
+/// How long a call may take behind what is not acknowledged, in milliseconds: less than the half minute that the server has
+/// for it.
+const SOON: u64 = 15_000;
+
+/// A server that acknowledges `held` once it may, and `slow` after a while. Calls say how many `slow` it has had.
+fn rig(held: &'static str, may_go_on: &Arc<AtomicBool>) -> Rig {
+    let (may_go_on, slow) = (Arc::clone(may_go_on), AtomicUsize::new(0));
+    Rig::start(move |asked, stream| {
+        let frame = asked.json();
+        if frame["method"] == held {
+            while !may_go_on.load(Ordering::SeqCst) {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            return respond(stream, 202, "", "");
+        }
+        if opens_session(asked, stream, "s") {
+            return;
+        }
+        if frame["method"] == "notifications/slow" {
+            std::thread::sleep(Duration::from_millis(400));
+            slow.fetch_add(1, Ordering::SeqCst);
+            return respond(stream, 202, "", "");
+        }
+        let result = json!({"content": [], "slow": slow.load(Ordering::SeqCst)});
+        respond(
+            stream,
+            200,
+            JSON,
+            &json!({"jsonrpc": "2.0", "id": frame["id"], "result": result}).to_string(),
+        );
+    })
+}
+
+fn notify(gateway: &mut Gateway, method: &str) {
+    gateway.send(&json!({"jsonrpc": "2.0", "method": method}));
+}
+
+/// Calls, and says how many slow notifications were there before.
+#[track_caller]
+fn call(gateway: &mut Gateway, id: u64) -> u64 {
+    let begun = SystemClock.boot_millis();
+    gateway.call(&json!(id), "echo", &json!({}));
+    let answer = gateway.receive();
+    let took = SystemClock.boot_millis() - begun;
+    assert!(answer["id"] == id && took < SOON, "{answer} after {took} ms");
+    answer["result"]["slow"].as_u64().unwrap()
+}
+
+/// What the server got, by method, in order.
+fn methods(rig: &Rig) -> Vec<Value> {
+    rig.seen().iter().map(|asked| asked.json()["method"].clone()).filter(Value::is_string).collect()
+}
+
+#[test]
+fn a_notification_that_is_not_acknowledged_holds_up_no_later_call_for_long() {
+    let may_go_on = Arc::new(AtomicBool::new(false));
+    let rig = rig("notifications/held", &may_go_on);
+    let home = Home::new();
+    let mut gateway = in_front_of(&home, &rig.url);
+    gateway.initialize("2025-11-25", &json!({}));
+    notify(&mut gateway, "notifications/held");
+    call(&mut gateway, 1);
+    let first = ["initialize", "notifications/initialized", "notifications/held", "tools/call"];
+    assert_eq!(methods(&rig), first);
+    for _ in 0..8 {
+        notify(&mut gateway, "notifications/held");
+    }
+    call(&mut gateway, 2);
+    wait_for("all of them", || (methods(&rig).len() == first.len() + 9).then_some(()));
+    // Once the server goes on, what follows waits for what is before it again.
+    may_go_on.store(true, Ordering::SeqCst);
+    let (mut sent, mut id) = (0, 2);
+    wait_for("the old order", || {
+        notify(&mut gateway, "notifications/slow");
+        (sent, id) = (sent + 1, id + 1);
+        (call(&mut gateway, id) == sent).then_some(())
+    });
+}
+
+#[test]
+fn an_opening_that_is_not_acknowledged_holds_up_no_later_call_for_long_and_comes_before_it() {
+    let may_go_on = Arc::new(AtomicBool::new(false));
+    let rig = rig("notifications/initialized", &may_go_on);
+    let home = Home::new();
+    let mut gateway = in_front_of(&home, &rig.url);
+    gateway.initialize("2025-11-25", &json!({}));
+    call(&mut gateway, 1);
+    assert_eq!(methods(&rig), ["initialize", "notifications/initialized", "tools/call"]);
+    assert!(!rig.seen().iter().any(|asked| asked.method == "GET"), "it is not open yet");
+    // The server's own stream is opened once it is, and what is sent meanwhile goes on.
+    may_go_on.store(true, Ordering::SeqCst);
+    wait_for("the stream", || rig.seen().iter().any(|asked| asked.method == "GET").then_some(()));
+    call(&mut gateway, 2);
+}
