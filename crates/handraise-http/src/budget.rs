@@ -1,8 +1,14 @@
 //! Bytes in flight: what bodies, queues and answers occupy, counted where they are held (S37).
+//!
+//! Where there are several callers, half of the whole is theirs in equal shares, as places are (`front::shares`): what a
+//! caller holds beyond its share has to fit into the other half, and what is within it is there whatever the others hold.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering},
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use bytes::Bytes;
@@ -18,6 +24,45 @@ pub(crate) struct Budget {
     limit: usize,
     used: AtomicUsize,
     wider: Option<Arc<Budget>>,
+    /// The limit is a share: what is charged beyond it is charged here, and is too much only where that is full.
+    beyond: Option<Arc<Budget>>,
+}
+
+/// The budget of everybody, and those of callers who have a share of it.
+#[derive(Debug)]
+pub(crate) struct Budgets {
+    whole: Arc<Budget>,
+    callers: BTreeMap<Box<str>, Arc<Budget>>,
+}
+
+impl Budgets {
+    /// So many bytes, for callers with these names. One alone may have them all.
+    pub(crate) fn new(limit: usize, names: &BTreeSet<&str>) -> Self {
+        let whole = Budget::new(limit);
+        let share = limit / 2 / names.len().max(1);
+        let beyond = Budget::new(limit - share * names.len());
+        let budget = |name: &&str| {
+            let budget = Budget {
+                limit: share,
+                used: AtomicUsize::new(0),
+                wider: Some(Arc::clone(&whole)),
+                beyond: Some(Arc::clone(&beyond)),
+            };
+            (Box::from(*name), Arc::new(budget))
+        };
+        let callers = names.iter().filter(|_| names.len() > 1).map(budget).collect();
+        Self { whole, callers }
+    }
+
+    /// What a caller's are part of.
+    pub(crate) fn of(&self, caller: &str) -> &Arc<Budget> {
+        self.callers.get(caller).unwrap_or(&self.whole)
+    }
+
+    /// Bytes that are held.
+    pub(crate) fn used(&self) -> usize {
+        self.whole.used()
+    }
 }
 
 /// Bytes that count for as long as this lives.
@@ -29,12 +74,12 @@ pub(crate) struct Charge {
 
 impl Budget {
     pub(crate) fn new(limit: usize) -> Arc<Self> {
-        Arc::new(Self { limit, used: AtomicUsize::new(0), wider: None })
+        Arc::new(Self { limit, used: AtomicUsize::new(0), wider: None, beyond: None })
     }
 
     /// A part of this budget. What is charged to it is charged to the whole as well.
     pub(crate) fn part(self: &Arc<Self>, limit: usize) -> Arc<Self> {
-        Arc::new(Self { limit, used: AtomicUsize::new(0), wider: Some(Arc::clone(self)) })
+        Arc::new(Self { limit, used: AtomicUsize::new(0), wider: Some(Arc::clone(self)), beyond: None })
     }
 
     pub(crate) fn limit(&self) -> usize {
@@ -42,7 +87,9 @@ impl Budget {
     }
 
     pub(crate) fn used(&self) -> usize {
-        self.used.load(Ordering::Relaxed)
+        let used = self.used.load(Ordering::Relaxed);
+        // What one thread gives back may be heard of before what another one has taken: for a moment that is less than nothing.
+        if used > usize::MAX / 2 { 0 } else { used }
     }
 
     /// Whether whoever fills it has to wait: more is charged here than there should be, or in the whole while more than a
@@ -54,7 +101,11 @@ impl Budget {
 
     /// Whether more is charged than there should be, here or in the whole.
     fn is_over(&self) -> bool {
-        self.used() > self.limit || self.wider.as_ref().is_some_and(|wider| wider.is_over())
+        let is_full = self.used() > self.limit;
+        match &self.beyond {
+            Some(beyond) => is_full && beyond.is_over(),
+            None => is_full || self.wider.as_ref().is_some_and(|wider| wider.is_over()),
+        }
     }
 
     /// Charges bytes that may be refused; `None`: there is no room for them.
@@ -70,17 +121,28 @@ impl Budget {
     }
 
     fn add(&self, bytes: usize) {
-        self.used.fetch_add(bytes, Ordering::Relaxed);
+        let before = self.used.fetch_add(bytes, Ordering::Relaxed);
+        if let Some(beyond) = &self.beyond {
+            beyond.add(self.excess(before, before + bytes));
+        }
         if let Some(wider) = &self.wider {
             wider.add(bytes);
         }
     }
 
     fn remove(&self, bytes: usize) {
-        self.used.fetch_sub(bytes, Ordering::Relaxed);
+        let before = self.used.fetch_sub(bytes, Ordering::Relaxed);
+        if let Some(beyond) = &self.beyond {
+            beyond.remove(self.excess(before - bytes, before));
+        }
         if let Some(wider) = &self.wider {
             wider.remove(bytes);
         }
+    }
+
+    /// How much more there is beyond the limit with the larger number than with the smaller one.
+    fn excess(&self, smaller: usize, larger: usize) -> usize {
+        larger.saturating_sub(self.limit) - smaller.saturating_sub(self.limit)
     }
 }
 
@@ -159,6 +221,53 @@ mod tests {
         assert_eq!((budget.used(), first.bytes()), (7, 7));
         drop(first);
         assert_eq!(budget.used(), 0);
+    }
+
+    #[test]
+    fn s37_a_flood_of_one_caller_leaves_every_other_its_share_of_the_bytes() {
+        for callers in [2, 3, 10] {
+            let names: Vec<String> = (0..callers).map(|number| number.to_string()).collect();
+            let budgets = Budgets::new(600, &names.iter().map(String::as_str).collect());
+            let take = |caller: &str| -> Vec<Charge> {
+                let part = budgets.of(caller).part(1000);
+                std::iter::from_fn(|| part.charge(1)).take(1000).collect()
+            };
+            let share = 300 / callers;
+            let flood = take("0");
+            assert_eq!(flood.len(), 300 + share, "of {callers}");
+            let mut others: Vec<_> = names[1..].iter().map(|name| take(name)).collect();
+            assert!(others.iter().all(|taken| taken.len() == share), "of {callers}");
+            assert_eq!(budgets.used(), 600);
+            // What is given back within a share is that caller's again, and what is given back beyond it everybody's.
+            others[0].truncate(share - 7);
+            assert_eq!((take("0").len(), take("1").len()), (0, 7));
+            drop(flood);
+            assert_eq!((budgets.used(), take("1").len()), (300 - share - 7, 300 + 7));
+            drop(others);
+            assert_eq!((budgets.used(), take("1").len()), (0, 300 + share));
+        }
+    }
+
+    #[test]
+    fn s37_who_has_its_share_waits_for_nobody_and_who_has_more_waits_for_those_who_have_less() {
+        let budgets = Budgets::new(40 * LITTLE, &BTreeSet::from(["ada", "bob"]));
+        let (ada, bob) = (budgets.of("ada").part(100 * LITTLE), budgets.of("bob").part(100 * LITTLE));
+        // What is here already is counted, however much it is.
+        let held = ada.force(50 * LITTLE);
+        assert!(ada.is_exhausted() && budgets.used() > 40 * LITTLE);
+        let mut charge = bob.charge(10 * LITTLE).unwrap();
+        assert!(!bob.is_exhausted() && !charge.grow(1));
+        drop(held);
+        assert!(charge.grow(1) && !ada.is_exhausted());
+    }
+
+    #[test]
+    fn s37_who_is_alone_may_have_every_byte() {
+        for names in [&[][..], &["ada"]] {
+            let budgets = Budgets::new(100, &names.iter().copied().collect());
+            let part = budgets.of("ada").part(1000);
+            assert!(part.charge(100).is_some() && part.charge(101).is_none());
+        }
     }
 
     #[test]

@@ -36,7 +36,7 @@ impl Front {
         };
         let bound = Caller { principal: principal.to_string(), session: Some(id.clone()) };
         let replay = Replay::new(self.caps.replay_events, self.caps.replay_bytes, &self.metrics);
-        let budget = self.part();
+        let budget = self.part(principal);
         let is_remote = self.upstream.is_some();
         let desk = session::Desk::new(Arc::new(bound), Arc::clone(&budget), replay, is_remote);
         let link = self.start(principal, Desk::Session(Box::new(desk)), budget)?;
@@ -53,7 +53,7 @@ impl Front {
         if let Some(seconds) = lock(&self.restarts).get(principal).and_then(|known| known.wait(now().boot)) {
             return Err(Refusal::Restarting(seconds));
         }
-        let budget = self.part();
+        let budget = self.part(principal);
         let desk = shared::Desk::new(Arc::clone(&budget), self.caps.subscriptions, self.upstream.is_some());
         let link = self.start(principal, Desk::Shared(desk), budget)?;
         shared.insert(Arc::clone(principal), Arc::clone(&link));

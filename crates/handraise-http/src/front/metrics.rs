@@ -112,7 +112,7 @@ pub(crate) fn text(front: &Front) -> String {
         ("shared_servers", shared as u64),
         ("children", lock(&front.children).count() as u64),
         ("connections", front.door.count() as u64),
-        ("bytes_in_flight", front.budget.used() as u64),
+        ("bytes_in_flight", front.budgets.used() as u64),
         ("answer_bytes", room.map_or(0, Room::used) as u64),
         ("kept_call_bytes", front.process.bytes_in_flight()),
     ];

@@ -131,7 +131,7 @@ use restarts::Restarts;
 use shares::{Shares, Taken};
 
 use crate::{
-    budget::{self, Budget},
+    budget::{self, Budget, Budgets},
     upstream::Server,
 };
 
@@ -166,7 +166,7 @@ pub(crate) struct Front {
     date: plain::Date,
     callers: callers::Callers,
     door: Arc<Door>,
-    budget: Arc<Budget>,
+    budgets: Budgets,
     metrics: Arc<Metrics>,
     clockwork: Clockwork,
     sessions: Mutex<HashMap<String, Session>>,
@@ -260,7 +260,7 @@ impl Front {
             date: plain::Date::new(SystemClock.wall()),
             callers: callers::Callers::new(&callers),
             door: Door::new(caps.connections, &shutdown),
-            budget: Budget::new(caps.bytes_in_flight),
+            budgets: Budgets::new(caps.bytes_in_flight, &names),
             metrics: Arc::default(),
             clockwork: Clockwork::default(),
             sessions: Mutex::default(),
@@ -314,14 +314,14 @@ impl Front {
         (lock(&self.sessions).len(), lock(&self.shared).len())
     }
 
-    /// What one holder may make us hold: a part of all, and at least one of the longest frames.
-    fn part(&self) -> Arc<Budget> {
-        self.budget.part((self.caps.bytes_in_flight / 4).max(self.max_frame))
+    /// What one holder of a principal's may make us hold: a part of all, and at least one of the longest frames.
+    fn part(&self, principal: &str) -> Arc<Budget> {
+        self.budgets.of(principal).part((self.caps.bytes_in_flight / 4).max(self.max_frame))
     }
 
     /// The budget of a principal's bodies that belong to no session.
     fn arriving(&self, principal: &Arc<str>) -> Arc<Budget> {
-        Arc::clone(lock(&self.arriving).entry(Arc::clone(principal)).or_insert_with(|| self.part()))
+        Arc::clone(lock(&self.arriving).entry(Arc::clone(principal)).or_insert_with(|| self.part(principal)))
     }
 
     /// Lets a second pass.

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use crate::support::{Connection, Front, FrontSetup, Home, modern, stderr};
+use crate::support::{Connection, Front, FrontSetup, Home, modern, stderr, wait_for};
 
 const ADA: (&str, &str) = ("Authorization", "Bearer token of ada");
 const BOB: (&str, &str) = ("Authorization", "Bearer token of bob");
@@ -144,6 +144,35 @@ fn s37_one_caller_cannot_take_the_places_of_another() {
     }
     let answer = modern_tap(&front, BOB, &json!({}), None);
     assert!(answer["result"].is_object(), "{answer}");
+}
+
+#[test]
+fn s37_one_caller_cannot_take_the_bytes_of_another() {
+    let home = Home::new();
+    home.write_config(&callers(&[("ada", "token of ada"), ("bob", "token of bob")]));
+    let variables =
+        [("HANDRAISE_MCP__IN_FLIGHT_BYTES", "4194304"), ("HANDRAISE_MCP__MAX_FRAME_BYTES", "1048576")];
+    let front = Front::start_with(&home, &FrontSetup { variables: &variables, ..FrontSetup::default() });
+    // Bodies that are announced and do not come: a megabyte for each session of one caller.
+    let hold = |caller: (&str, &str)| {
+        let session = front.initialize("2025-11-25", &json!({}), &[caller]);
+        let headers = [caller, ("Mcp-Session-Id", session.as_str()), ("Content-Length", "1000000")];
+        front.request("POST", &headers, b"{")
+    };
+    let in_flight = |bytes: u64| (front.metric("bytes_in_flight") == bytes).then_some(());
+    let refused =
+        |count: u64| (front.metric("refused_total{reason=\"bytes_in_flight\"}") == count).then_some(());
+    let mut held: Vec<_> = (0..3).map(|_| hold(ADA)).collect();
+    wait_for("three", || in_flight(3_000_000));
+    held.push(hold(ADA));
+    wait_for("the refusal of the fourth", || refused(1));
+    // The other's share is there all the same, and no more than that.
+    held.push(hold(BOB));
+    wait_for("the other's", || in_flight(4_000_000));
+    held.push(hold(BOB));
+    wait_for("the refusal of its second", || refused(2));
+    drop(held);
+    wait_for("room", || in_flight(0));
 }
 
 #[test]
