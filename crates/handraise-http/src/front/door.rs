@@ -8,8 +8,9 @@ use std::{
     collections::BTreeMap,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, Weak,
-        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
+    task::Waker,
 };
 
 use handraise_transport::clock::{Clock as _, SystemClock};
@@ -25,6 +26,10 @@ const REST: u64 = 120_000;
 const JUST: u64 = 1;
 /// Of how many places strangers may have one.
 const STRANGERS_SHARE: usize = 4;
+/// What a request counts in [`Place::busy`] beside itself whose client may send no more and still wait for the answer.
+const AWAITED: u64 = 1 << 16;
+/// What [`Place::busy`] has beside that when somebody has to hear of the end of what is awaited.
+const HEARD: u64 = 1 << 48;
 
 /// The places.
 #[derive(Debug)]
@@ -49,8 +54,10 @@ pub(crate) struct Place {
     number: u64,
     door: Weak<Door>,
     is_known: AtomicBool,
-    /// Requests that are not answered yet, or whose answer is still being sent.
-    busy: AtomicUsize,
+    /// Requests that are not answered yet, or whose answer is still being sent; see [`AWAITED`].
+    busy: AtomicU64,
+    /// Who has to hear of the end of what is awaited: its client has said that it sends no more.
+    half_closed: Mutex<Option<Waker>>,
     /// Since when it is at rest, in milliseconds of the boot clock; 0: since the last tick.
     since: AtomicU64,
     /// Since when it has read something that is no whole head, in milliseconds of the boot clock; 0: it has not; 1: since the
@@ -66,7 +73,11 @@ pub(crate) struct Place {
 
 /// Marks a connection as being at work.
 #[derive(Debug)]
-pub(crate) struct Busy(Arc<Place>);
+pub(crate) struct Busy {
+    place: Arc<Place>,
+    /// What it counts.
+    count: u64,
+}
 
 impl Door {
     pub(crate) fn new(most: usize, shutdown: &CancellationToken) -> Arc<Self> {
@@ -94,7 +105,8 @@ impl Door {
             number: inside.last,
             door: Arc::downgrade(self),
             is_known: AtomicBool::new(false),
-            busy: AtomicUsize::new(0),
+            busy: AtomicU64::new(0),
+            half_closed: Mutex::default(),
             since: AtomicU64::new(SystemClock.boot_millis()),
             reading: AtomicU64::new(0),
             taken_by: AtomicU64::new(0),
@@ -141,7 +153,7 @@ impl Door {
                 continue;
             }
             let is_slow = reading > JUST && now.saturating_sub(reading) >= FIRST_HEAD;
-            let is_at_rest = place.busy.load(Ordering::Relaxed) == 0;
+            let is_at_rest = place.requests() == 0;
             if is_at_rest && (is_slow || now.saturating_sub(since) >= patience) {
                 metrics.count(Count::IdleConnections);
                 place.send_away();
@@ -157,7 +169,7 @@ impl Door {
 impl Place {
     /// Something was read. Between requests it is the beginning of a head.
     pub(crate) fn has_read(&self) {
-        if self.busy.load(Ordering::Relaxed) == 0 && self.reading.load(Ordering::Relaxed) == 0 {
+        if self.requests() == 0 && self.reading.load(Ordering::Relaxed) == 0 {
             self.reading.store(JUST, Ordering::Relaxed);
         }
     }
@@ -166,7 +178,24 @@ impl Place {
     pub(crate) fn work(self: &Arc<Self>) -> Busy {
         self.reading.store(0, Ordering::Relaxed);
         self.busy.fetch_add(1, Ordering::Relaxed);
-        Busy(Arc::clone(self))
+        Busy { place: Arc::clone(self), count: 1 }
+    }
+
+    /// What its requests count, as far as they are not answered.
+    fn requests(&self) -> u64 {
+        self.busy.load(Ordering::Relaxed) & (HEARD - 1)
+    }
+
+    /// Its client sends no more. True: it waits for an answer all the same, and `waker` hears when it has that.
+    pub(crate) fn half_closes(&self, waker: &Waker) -> bool {
+        let mut half_closed = self.half_closed();
+        let is_awaited = self.busy.fetch_or(HEARD, Ordering::AcqRel) & (HEARD - 1) >= AWAITED;
+        *half_closed = is_awaited.then(|| waker.clone());
+        is_awaited
+    }
+
+    fn half_closed(&self) -> MutexGuard<'_, Option<Waker>> {
+        self.half_closed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Its client has to have taken what waits for it by then; nothing waits.
@@ -194,10 +223,24 @@ impl Place {
     }
 }
 
+impl Busy {
+    /// Its client gets the answer also when it sends no more.
+    pub(crate) fn await_answer(&mut self) {
+        self.place.busy.fetch_add(AWAITED, Ordering::Relaxed);
+        self.count += AWAITED;
+    }
+}
+
 impl Drop for Busy {
     fn drop(&mut self) {
-        self.0.since.store(0, Ordering::Relaxed);
-        self.0.busy.fetch_sub(1, Ordering::Relaxed);
+        self.place.since.store(0, Ordering::Relaxed);
+        let before = self.place.busy.fetch_sub(self.count, Ordering::AcqRel);
+        if before >= HEARD
+            && self.count >= AWAITED
+            && let Some(waker) = self.place.half_closed().take()
+        {
+            waker.wake();
+        }
     }
 }
 

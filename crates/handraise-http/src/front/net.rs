@@ -5,6 +5,7 @@ use std::{convert::Infallible, io, pin::pin, sync::Arc, time::Duration};
 use http::Request;
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::TokioIo;
+use rustix::net::sockopt;
 use tokio::{
     io::{AsyncRead, AsyncReadExt as _, AsyncWrite},
     net::{TcpListener, TcpStream},
@@ -34,6 +35,9 @@ const REFUSED_PAUSE: Duration = Duration::from_millis(100);
 
 /// Accepts connections until the end.
 pub(crate) async fn accept(front: Arc<Front>, listener: TcpListener, tls: Option<TlsAcceptor>) {
+    if let Err(error) = keep_alive(&listener) {
+        tracing::warn!(%error, "clients that vanish are noticed later than they should be");
+    }
     loop {
         let accepted = tokio::select! {
             () = front.shutdown.cancelled() => return,
@@ -60,6 +64,15 @@ pub(crate) async fn accept(front: Arc<Front>, listener: TcpListener, tls: Option
             Err(error) => refused(&error).await,
         }
     }
+}
+
+/// Has connections looked after whose clients are silent: one that is gone is noticed within a minute and a half, also where
+/// nothing is written to it. Those that are accepted have it from the socket that listens.
+fn keep_alive(listener: &TcpListener) -> io::Result<()> {
+    sockopt::set_tcp_keepidle(listener, Duration::from_secs(60))?;
+    sockopt::set_tcp_keepintvl(listener, Duration::from_secs(10))?;
+    sockopt::set_tcp_keepcnt(listener, 3)?;
+    Ok(sockopt::set_socket_keepalive(listener, true)?)
 }
 
 async fn refused(error: &io::Error) {
@@ -95,7 +108,7 @@ async fn serve<S>(
 ) where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let stream = Paced::new(stream, place);
+    let stream = Paced::new(stream, place, quick.as_ref().map(|quick| quick.socket()));
     let leaving = pin!(place.leaving.cancelled());
     if let Some(Rest { stream, read }) = plain::serve(front, stream, place, is_local, quick, leaving).await {
         let (reading, writing) = tokio::io::split(stream);
@@ -130,5 +143,23 @@ where
     };
     if let Err(error) = ended {
         tracing::debug!(%error, "a connection ended");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn s37_a_client_that_vanishes_is_looked_for_whatever_it_waits_for() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        keep_alive(&listener).unwrap();
+        let _client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (accepted, _) = listener.accept().await.unwrap();
+        assert!(sockopt::socket_keepalive(&accepted).unwrap());
+        let idle = sockopt::tcp_keepidle(&accepted).unwrap();
+        let each = sockopt::tcp_keepintvl(&accepted).unwrap();
+        let longest = idle + each * sockopt::tcp_keepcnt(&accepted).unwrap();
+        assert_eq!(longest, Duration::from_secs(90));
     }
 }

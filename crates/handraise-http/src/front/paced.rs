@@ -2,16 +2,24 @@
 //!
 //! While a client takes nothing, its answer is held. It has half a minute from then on, and a second more for every 64 KiB
 //! that it takes after all; then its connection is closed, and what was held for it is free.
+//!
+//! A client may say that it sends no more, and still wait for an answer (RFC 9112 §9.6). That looks like one that has left,
+//! until something is written to it: who has left resets the connection then. So, where a disconnect is no cancel, its end
+//! is read once the answer is written, or once the connection is reset.
 
 use std::{
-    io::{self, IoSlice},
+    fmt, io,
+    io::IoSlice,
     pin::Pin,
     sync::Arc,
-    task::{Context, Poll},
+    task::{Context, Poll, ready},
 };
 
 use handraise_transport::clock::{Clock as _, SystemClock};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::{
+    io::{AsyncRead, AsyncWrite, Interest, ReadBuf},
+    net::TcpStream,
+};
 
 use super::door::Place;
 
@@ -21,11 +29,22 @@ const PATIENCE: u64 = 30_000;
 const SLOWEST: u64 = 64 * 1024;
 
 /// A connection that tells its place when its client has to have taken what waits for it.
-#[derive(Debug)]
 pub(crate) struct Paced<S> {
     stream: S,
     place: Arc<Place>,
     untaken: Option<Untaken>,
+    /// What tells that it was reset; nothing where the end of what is read is the end of all.
+    socket: Option<Arc<TcpStream>>,
+    /// The end was read, and will be read once more.
+    has_yielded: bool,
+    /// Completes with a reset, once it is waited for.
+    reset: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
+}
+
+impl<S> fmt::Debug for Paced<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Paced").field("place", &self.place).finish_non_exhaustive()
+    }
 }
 
 /// Bytes wait for the client.
@@ -44,8 +63,30 @@ impl Untaken {
 }
 
 impl<S> Paced<S> {
-    pub(crate) fn new(stream: S, place: &Arc<Place>) -> Self {
-        Self { stream, place: Arc::clone(place), untaken: None }
+    /// A stream of `place`, and its socket where both are one.
+    pub(crate) fn new(stream: S, place: &Arc<Place>, socket: Option<Arc<TcpStream>>) -> Self {
+        Self { stream, place: Arc::clone(place), untaken: None, socket, has_yielded: false, reset: None }
+    }
+
+    /// The client sends no more.
+    fn poll_end(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let Some(socket) = &self.socket else { return Poll::Ready(Ok(())) };
+        if !self.place.half_closes(context.waker()) {
+            // Who reads may not have got to the request before it.
+            if std::mem::replace(&mut self.has_yielded, true) {
+                return Poll::Ready(Ok(()));
+            }
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        self.has_yielded = false;
+        let reset = self.reset.get_or_insert_with(|| {
+            let socket = Arc::clone(socket);
+            Box::pin(async move { drop(socket.ready(Interest::ERROR).await) })
+        });
+        ready!(reset.as_mut().poll(context));
+        self.reset = None;
+        Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()))
     }
 
     /// Takes note of how a write went.
@@ -115,6 +156,8 @@ impl<S: AsyncRead + Unpin> AsyncRead for Paced<S> {
         let read = Pin::new(&mut self.stream).poll_read(context, buffer);
         if buffer.filled().len() > before {
             self.place.has_read();
+        } else if matches!(read, Poll::Ready(Ok(()))) && buffer.remaining() > 0 {
+            return self.poll_end(context);
         }
         read
     }
@@ -141,7 +184,7 @@ mod tests {
     async fn a_place_knows_until_when_its_client_has_to_take_what_waits_and_only_then() {
         let place = Door::new(4, &CancellationToken::new()).enter(&Metrics::default()).unwrap();
         let (ours, mut theirs) = duplex(10);
-        let mut ours = Paced::new(ours, &place);
+        let mut ours = Paced::new(ours, &place, None);
         ours.write_all(b"0123456789").await.unwrap();
         ours.flush().await.unwrap();
         assert_eq!(place.has_to_be_taken_by(), None, "it fits");

@@ -48,6 +48,10 @@ impl Quick {
         Self { stream: Arc::clone(stream), place: Arc::clone(place), front: Arc::clone(front) }
     }
 
+    pub(crate) fn socket(&self) -> Arc<TcpStream> {
+        Arc::clone(&self.stream)
+    }
+
     /// Whether the connection has to leave once it is at rest.
     pub(crate) fn is_leaving(&self) -> bool {
         self.place.leaving.is_cancelled()

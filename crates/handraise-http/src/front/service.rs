@@ -13,7 +13,7 @@ use super::{
     Front,
     body::{self, Body, NotTaken},
     desk::Desk,
-    door::Place,
+    door::{Busy, Place},
     head::{Head, listed},
     link::Link,
     metrics::{self, Count},
@@ -36,7 +36,7 @@ pub(crate) async fn handle(
     place: &Arc<Place>,
     is_local: bool,
 ) -> Response<Body> {
-    let busy = place.work();
+    let mut busy = place.work();
     front.metrics.count(Count::Requests);
     let (parts, body) = request.into_parts();
     let headers = listed(&parts.headers);
@@ -47,7 +47,9 @@ pub(crate) async fn handle(
             place.let_in();
             match (purpose, head.method) {
                 (Purpose::Metrics, _) => Ok(reply::text(metrics::text(front))),
-                (Purpose::Endpoint(principal), "POST") => post(front, &head, &principal, body).await,
+                (Purpose::Endpoint(principal), "POST") => {
+                    post(front, &head, &principal, body, &mut busy).await
+                }
                 (Purpose::Endpoint(principal), "GET") => get(front, &head, &principal),
                 (Purpose::Endpoint(principal), "DELETE") => delete(front, &head, &principal),
                 (Purpose::Endpoint(_), _) => Err(Refusal::Method),
@@ -67,12 +69,16 @@ async fn post(
     head: &Head<'_>,
     principal: &Arc<str>,
     body: Incoming,
+    busy: &mut Busy,
 ) -> Result<Reply, Refusal> {
     let admitted = Admitted::new(front, head, principal)?;
     match body::collect(body, front.max_frame, &admitted.budget(front)).await {
         Ok((body, charge)) => match post::serve(front, head, &admitted, Came::own(&body), charge, None) {
             Served::Now(reply) => Ok(reply),
-            Served::Later(waiting) => Ok(waiting.reply().await),
+            Served::Later(waiting) => {
+                waiting.mark(busy);
+                Ok(waiting.reply().await)
+            }
         },
         Err(NotTaken { refusal, head }) => {
             if refusal == Refusal::TooLarge

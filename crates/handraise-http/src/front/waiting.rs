@@ -62,8 +62,17 @@ impl Waiting {
     }
 
     /// The connection is at work until the answer is there.
-    pub(crate) fn keep(&self, busy: Busy) {
+    pub(crate) fn keep(&self, mut busy: Busy) {
+        self.mark(&mut busy);
         self.first.keep(busy);
+    }
+
+    /// Who disconnects has cancelled nothing in a session: there, who sends no more may still wait.
+    pub(crate) fn mark(&self, busy: &mut Busy) {
+        match self.purpose {
+            Purpose::Opens(_) | Purpose::Session => busy.await_answer(),
+            Purpose::Modern { .. } => {}
+        }
     }
 
     /// See [`Taker::note_more`].

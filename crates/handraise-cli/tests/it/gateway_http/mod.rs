@@ -13,6 +13,7 @@ mod crossing;
 mod ending;
 mod eras;
 mod guarded;
+mod half_closed;
 mod headers;
 mod hostile;
 mod ids;

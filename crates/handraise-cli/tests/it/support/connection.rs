@@ -3,7 +3,7 @@
 use std::{
     fmt::Write as _,
     io::{BufRead as _, BufReader, Read as _, Write as _},
-    net::TcpStream,
+    net::{Shutdown, TcpStream},
     time::Duration,
 };
 
@@ -58,6 +58,11 @@ impl Connection {
     /// Writes bytes as they are; false when the other side takes no more.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> bool {
         self.reader.get_mut().write_all(bytes).is_ok()
+    }
+
+    /// Says that nothing more is sent, and reads on.
+    pub(crate) fn send_no_more(&self) {
+        self.reader.get_ref().shutdown(Shutdown::Write).unwrap();
     }
 
     /// Sends a request.
