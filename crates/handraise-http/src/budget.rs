@@ -86,6 +86,11 @@ impl Budget {
         self.limit
     }
 
+    /// How much of the whole is there for its holder, whatever others hold.
+    pub(crate) fn share(&self) -> usize {
+        if self.beyond.is_some() { self.limit } else { 0 }
+    }
+
     pub(crate) fn used(&self) -> usize {
         let used = self.used.load(Ordering::Relaxed);
         // What one thread gives back may be heard of before what another one has taken: for a moment that is less than nothing.

@@ -100,7 +100,7 @@ pub(crate) fn text(front: &Front) -> String {
     for (reason, value) in kept {
         let _ = writeln!(text, "handraise_mcp_envelope_refused_total{{reason=\"{reason}\"}} {value}");
     }
-    let room = front.upstream.as_ref().map(|server| &server.room);
+    let room = front.upstream.as_ref().map(|server| &*server.room);
     let refused = room.map_or(0, Room::refused);
     let _ = writeln!(
         text,

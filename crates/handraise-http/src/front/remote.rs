@@ -20,7 +20,7 @@ pub(crate) fn start(
     desk: Desk,
     budget: Arc<Budget>,
 ) -> Arc<Link> {
-    let (way, arrivals) = upstream::Link::new(server);
+    let (way, arrivals) = upstream::Link::new(server, &principal);
     let lost = way.lost();
     let link = Link::new(front, principal, envelope, desk, Stdin::remote(way), budget);
     front.tasks.spawn(read(Arc::clone(&link), arrivals, lost));

@@ -55,7 +55,7 @@ pub(crate) async fn read(
     in_session: bool,
 ) -> Result<Answer, Failure> {
     let limit = context.server.limit;
-    let mut reading = context.server.room.reading();
+    let mut reading = context.room.reading();
     let status = response.status();
     let content = content(response.headers());
     if status.is_success() {

@@ -9,7 +9,7 @@ use handraise_mcp::{
 use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 
-use super::{link::Arrival, server::Server, session::Session};
+use super::{link::Arrival, room::Corner, server::Server, session::Session};
 
 /// How many open questions of a server are remembered.
 const MOST_ASKED: usize = 1024;
@@ -17,6 +17,8 @@ const MOST_ASKED: usize = 1024;
 /// What all requests of a link share.
 pub(crate) struct Context {
     pub(crate) server: Arc<Server>,
+    /// What it may hold of answers.
+    pub(crate) room: Corner,
     pub(crate) slots: Semaphore,
     out: mpsc::Sender<Arrival>,
     news: mpsc::UnboundedSender<News>,
@@ -31,12 +33,14 @@ pub(crate) struct Unwanted;
 impl Context {
     pub(crate) fn new(
         server: &Arc<Server>,
+        room: Corner,
         out: mpsc::Sender<Arrival>,
         news: mpsc::UnboundedSender<News>,
     ) -> Self {
         let slots = Semaphore::new(server.concurrency);
         Self {
             server: Arc::clone(server),
+            room,
             slots,
             out,
             news,

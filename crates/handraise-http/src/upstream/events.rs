@@ -60,7 +60,7 @@ pub(crate) async fn read(
     mut seen: impl FnMut(&ServerFrame<'_>),
 ) -> End {
     progress.reader = Reader::new(context.server.limit);
-    let room = &context.server.room;
+    let room = &context.room;
     let mut reading = room.reading();
     let mut body = body;
     let mut items = Vec::new();
@@ -113,7 +113,7 @@ pub(crate) async fn read(
 pub(crate) async fn only_answer(context: &Context, body: Incoming, request: Id<'_>) -> Option<Bytes> {
     let mut body = body;
     let mut reader = Reader::new(context.server.limit);
-    let mut reading = context.server.room.reading();
+    let mut reading = context.room.reading();
     let mut items = Vec::new();
     while let Some(Ok(frame)) = body.frame().await {
         let Ok(piece) = frame.into_data() else { continue };

@@ -65,13 +65,14 @@ pub(crate) struct Beside {
 }
 
 impl Link {
-    /// A link on which nothing has been sent, and the frames that come from the server. It runs on the current runtime.
-    pub fn new(server: &Arc<Server>) -> (Self, Arrivals) {
+    /// A link of `caller` on which nothing has been sent, and the frames that come from the server. It runs on the current
+    /// runtime.
+    pub fn new(server: &Arc<Server>, caller: &str) -> (Self, Arrivals) {
         let (out, arrivals) = mpsc::channel(MOST_ARRIVALS);
         let (news, heard) = mpsc::unbounded_channel();
         let (queue, frames) = mpsc::unbounded_channel();
         let (queued, moved) = (Arc::new(AtomicUsize::new(0)), Arc::new(Notify::new()));
-        let context = Arc::new(Context::new(server, out, news));
+        let context = Arc::new(Context::new(server, server.room.of(caller), out, news));
         let lost = CancellationToken::new();
         let desk = Desk::new(context, Arc::clone(&queued), Arc::clone(&moved), lost.clone());
         let closing = CancellationToken::new();

@@ -147,7 +147,7 @@ async fn take(context: &Context, response: Response<Incoming>, session: Option<&
     }
     if answer::content(response.headers()) != Content::Events {
         // So that the connection can be used again.
-        let _ = timeout(SHORT, collect(response.into_body(), 4096, &mut context.server.room.reading())).await;
+        let _ = timeout(SHORT, collect(response.into_body(), 4096, &mut context.room.reading())).await;
     }
     Taken::Yes
 }

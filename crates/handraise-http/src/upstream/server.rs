@@ -1,6 +1,6 @@
 //! The server at a URL, as all links of the process see it.
 
-use std::{fmt, io};
+use std::{collections::BTreeSet, fmt, io, sync::Arc};
 
 use tokio::sync::Semaphore;
 
@@ -16,7 +16,7 @@ pub struct Server {
     pub(crate) target: Target,
     /// The longest frame, in bytes.
     pub(crate) limit: usize,
-    pub(crate) room: Room,
+    pub(crate) room: Arc<Room>,
     /// How many requests of a link may be under way at once.
     pub(crate) concurrency: usize,
 }
@@ -29,13 +29,20 @@ impl fmt::Debug for Server {
 
 impl Server {
     /// The server at a target. Frames are at most `max_frame` bytes long; a link has at most `concurrency` requests under
-    /// way at once, and others wait. What the answers of all links hold is at most `in_flight` bytes.
+    /// way at once, and others wait. What the answers of all links hold is at most `in_flight` bytes, of which those of several
+    /// `callers`, by their names, have shares.
     ///
     /// # Errors
     /// When connections cannot be prepared, as when this machine trusts nobody.
-    pub fn new(target: Target, max_frame: usize, concurrency: usize, in_flight: usize) -> io::Result<Self> {
+    pub fn new(
+        target: Target,
+        max_frame: usize,
+        concurrency: usize,
+        in_flight: usize,
+        callers: &BTreeSet<&str>,
+    ) -> io::Result<Self> {
         let http = dial::client(&target)?;
         let concurrency = concurrency.clamp(1, Semaphore::MAX_PERMITS);
-        Ok(Self { http, target, limit: max_frame, room: Room::new(in_flight), concurrency })
+        Ok(Self { http, target, limit: max_frame, room: Room::new(in_flight, callers), concurrency })
     }
 }

@@ -32,6 +32,8 @@ use super::{
 };
 use crate::now::now;
 
+/// Whose frames come from stdin.
+const PRINCIPAL: &str = "stdio";
 /// How much may wait for a side that does not read before nothing more is taken from the other side.
 const MOST_BACKLOG: usize = 16 * 1024 * 1024;
 /// How long calls that are open when the client ends may take.
@@ -80,7 +82,7 @@ pub async fn run(settings: Stdio, mut signals: mpsc::Receiver<Signal>) -> io::Re
     let Stdio { process, server, reload, recorder, spent } = settings;
     let max_frame = server.limit;
     let envelope = Envelope::new(Arc::clone(&process), ids::random().map_err(io::Error::other)?);
-    let (link, mut arrivals) = Link::new(&server);
+    let (link, mut arrivals) = Link::new(&server, PRINCIPAL);
     let mut client = read_client(max_frame)?;
     let (says, mut said) = mpsc::unbounded_channel();
     let tell = move |(), ticket, was| {
@@ -89,7 +91,7 @@ pub async fn run(settings: Stdio, mut signals: mpsc::Receiver<Signal>) -> io::Re
     };
     let spender = Spender::start(spent, 1, SystemClock::shared(), tell)?;
     // One client, by its pipe: there is nobody else whom a state could belong to.
-    let caller = Arc::new(Caller { principal: "stdio".to_owned(), session: None });
+    let caller = Arc::new(Caller { principal: PRINCIPAL.to_owned(), session: None });
     let mut gateway = Gateway {
         process,
         envelope,

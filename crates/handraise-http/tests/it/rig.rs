@@ -1,6 +1,7 @@
 //! A server of a few lines: every request comes out of a channel, and is answered by hand.
 
 use std::{
+    collections::BTreeSet,
     io::{BufRead as _, BufReader, Read as _, Write as _},
     net::{TcpListener, TcpStream},
     sync::{
@@ -65,8 +66,8 @@ impl Rig {
     /// A link to it. Whoever lets go of the arrivals hears nothing more.
     pub(crate) fn link(&self) -> (Link, Arrivals) {
         let target = Target::new(&self.url, []).unwrap();
-        let server = Server::new(target, 1 << 20, 16, 1 << 24).unwrap();
-        Link::new(&Arc::new(server))
+        let server = Server::new(target, 1 << 20, 16, 1 << 24, &BTreeSet::new()).unwrap();
+        Link::new(&Arc::new(server), "tests")
     }
 
     /// The next request, which has to come.

@@ -43,7 +43,8 @@ pub(super) fn target(context: &Context, url: &str) -> anyhow::Result<Target> {
 /// The server, and the connections to it.
 pub(super) fn server(context: &Context, target: Target) -> anyhow::Result<Arc<Server>> {
     let in_flight = usize::try_from(context.settings.in_flight).unwrap_or(usize::MAX);
-    let server = Server::new(target, context.settings.max_frame, CONCURRENCY, in_flight);
+    let callers = context.settings.listening.callers.iter().map(|caller| caller.name.as_str()).collect();
+    let server = Server::new(target, context.settings.max_frame, CONCURRENCY, in_flight, &callers);
     Ok(Arc::new(server.context("cannot prepare connections to the MCP server")?))
 }
 
