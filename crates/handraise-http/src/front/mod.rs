@@ -21,7 +21,7 @@
 //! ```
 //!
 //! A connection's requests are read by [`plain`] for as long as they are what nearly all are: POSTs of the endpoint with
-//! a length. With the first that is something else, the connection is hyper's. What a request may do, and what it is
+//! a length, and GETs of it. With the first that is something else, the connection is hyper's. What a request may do, and what it is
 //! answered, is decided by the same code for both.
 //!
 //! In front of a server at a URL, a link has a way to it ([`crate::upstream`]) in place of a process: a session of its own

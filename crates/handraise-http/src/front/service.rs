@@ -149,7 +149,7 @@ pub(crate) fn session(front: &Front, head: &Head<'_>, principal: &str) -> Result
 }
 
 /// The GET stream of a session, or the rest of another of its streams.
-fn get(front: &Front, head: &Head<'_>, principal: &str) -> Result<Reply, Refusal> {
+pub(super) fn get(front: &Front, head: &Head<'_>, principal: &str) -> Result<Reply, Refusal> {
     let link = session(front, head, principal)?.ok_or(Refusal::Method)?;
     let last = head.only(LAST_EVENT_ID).and_then(EventId::parse);
     let events = link.at_desk(|desk| match desk {

@@ -23,7 +23,8 @@ pub(crate) struct Session {
 
 impl Session {
     pub(crate) fn new(number: u64, id: Option<HeaderValue>, version: HeaderValue) -> Arc<Self> {
-        let id = id.map(|mut id| {
+        // A copy: what was read with it would be held for as long as the session.
+        let id = id.and_then(|id| HeaderValue::from_bytes(id.as_bytes()).ok()).map(|mut id| {
             id.set_sensitive(true);
             id
         });

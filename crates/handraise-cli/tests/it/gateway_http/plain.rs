@@ -63,6 +63,49 @@ fn s10_a_request_is_answered_alike_whoever_reads_it() {
 }
 
 #[test]
+fn s10_a_stream_is_opened_alike_whoever_reads_the_request() {
+    let home = Home::new();
+    let front = Front::start(&home);
+    let named = |session: &str| ("Mcp-Session-Id", session.to_owned());
+    for (what, session, beside, status) in [
+        ("no session", None, &[][..], 405),
+        ("an unknown session", Some("0"), &[], 404),
+        ("another name", Some(""), &[("Host", "evil.example")], 403),
+        ("another page", Some(""), &[("Origin", "https://evil.example")], 403),
+        ("its stream", Some(""), &[], 200),
+        ("what is behind an event", Some(""), &[("Last-Event-ID", "0-1")], 200),
+    ] {
+        let answer = |otherwise: &[(&str, &str)]| {
+            let own = front.initialize("2025-11-25", &json!({}), &[]);
+            let session = session.map(|session| named(if session.is_empty() { &own } else { session }));
+            let session: Vec<_> = session.iter().map(|(name, value)| (*name, value.as_str())).collect();
+            let bare = [("Content-Type", "text/plain"), ("Accept", "text/event-stream")];
+            let headers = [&session[..], beside, otherwise, &bare].concat();
+            let request = String::from_utf8(Connection::request("GET", "/mcp", &headers, b"")).unwrap();
+            let mut connection = front.connect();
+            assert!(connection.write(request.replace("Content-Length: 0\r\n", "").as_bytes()));
+            let head = connection.head();
+            let names = ["cache-control", "x-accel-buffering", "transfer-encoding"];
+            let more = names.map(|name| head.header(name).to_owned());
+            if head.status != 200 {
+                let body = connection.body(&head);
+                return (seen(&head, body), more, Value::Null);
+            }
+            // What the server says by itself comes on it, and the connection ends with its session.
+            let tell = call(1, "notify", &json!({})).to_string();
+            front.request("POST", &[("Mcp-Session-Id", &own)], tell.as_bytes()).answer_in_time();
+            let told = std::iter::from_fn(|| connection.event()).find(|event| !event.data.is_empty());
+            assert_eq!(front.request("DELETE", &[("Mcp-Session-Id", &own)], b"").head().status, 204);
+            while connection.event().is_some() {}
+            (seen(&head, String::new()), more, told.unwrap().frame())
+        };
+        let short = answer(&[]);
+        assert_eq!(short.0.0, status, "{what}: {short:?}");
+        assert_eq!(short, answer(&[OTHERWISE]), "{what}");
+    }
+}
+
+#[test]
 fn a_stream_is_the_same_whoever_writes_it_and_its_connection_serves_on() {
     let home = Home::new();
     let front = Front::start(&home);

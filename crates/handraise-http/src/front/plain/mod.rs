@@ -1,4 +1,5 @@
-//! The short way of a request: a POST of the endpoint, as nearly every client sends nearly all of them.
+//! The short way of a request: a POST of the endpoint, as nearly every client sends nearly all of them; and a GET of it, whose
+//! stream rests for as long as its session lasts, without the buffers that hyper has for a connection.
 //!
 //! A call passes here in one read, one write to its server, one read of the answer and one write. What is read must be
 //! plain ([`request`]): its head comes whole, it says how long its body is, and asks for nothing that HTTP can do beside.
@@ -203,6 +204,10 @@ impl Reception<'_> {
         let plain = request::read(read.bytes(), &mut place);
         let plain = plain.filter(|(_, plain)| plain.length <= self.front.max_frame);
         let Some((head, plain)) = plain else { return (Begun::Other, 0) };
+        if head.method == request::GET {
+            self.front.metrics.count(Count::Requests);
+            return (Begun::Served(self.get(&head)), plain.end());
+        }
         let is_whole = read.bytes().len() >= plain.end();
         let admitted = self.admit(&head, plain.length);
         if is_whole || admitted.is_ok() {
@@ -265,6 +270,19 @@ impl Reception<'_> {
         let admitted = Admitted::new(self.front, head, &principal)?;
         let charge = admitted.budget(self.front).charge(length).ok_or(Refusal::InFlight)?;
         Ok((admitted, charge))
+    }
+
+    /// Opens a stream, or refuses to.
+    fn get(self, head: &Head<'_>) -> Served {
+        let purpose = service::let_in(self.front, head, self.is_local);
+        let stream = purpose.and_then(|purpose| match purpose {
+            Purpose::Endpoint(principal) => {
+                self.place.let_in();
+                service::get(self.front, head, &principal)
+            }
+            Purpose::Metrics => Err(Refusal::NotFound),
+        });
+        stream.map_or_else(|refusal| self.refuse(refusal), Served::Now)
     }
 
     /// Waits for the rest of a body within its time.

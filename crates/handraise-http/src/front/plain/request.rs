@@ -1,7 +1,8 @@
 //! Which requests are plain.
 //!
 //! The head is read by the parser that hyper uses. What decides where a request ends must be there once and in its
-//! simplest form: `Content-Length` in digits. Whatever else touches the message or its connection is hyper's to read.
+//! simplest form: `Content-Length` in digits, and nothing of the kind in a GET. Whatever else touches the message or its
+//! connection is hyper's to read.
 
 use std::mem::MaybeUninit;
 
@@ -12,7 +13,9 @@ use super::super::{
 
 /// How many headers a plain request has at most.
 const MOST_HEADERS: usize = 64;
-const METHOD: &str = "POST";
+const POST: &str = "POST";
+/// What opens a stream: its connection is held for as long as that, and should hold little.
+pub(super) const GET: &str = "GET";
 
 /// A plain request, of which the head is here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +36,7 @@ pub(super) fn place<'b>() -> Headers<'b> {
 
 /// Reads the head of a request; `None`: it is not plain, or not all of it is here.
 pub(super) fn read<'h>(bytes: &'h [u8], place: &'h mut Headers<'h>) -> Option<(Head<'h>, Plain)> {
-    let (head, headers) = parse(bytes, place)?;
+    let (head, method, headers) = parse(bytes, place)?;
     let mut length = None;
     for header in headers {
         let is = |name: &str| header.name.eq_ignore_ascii_case(name);
@@ -49,10 +52,10 @@ pub(super) fn read<'h>(bytes: &'h [u8], place: &'h mut Headers<'h>) -> Option<(H
             return None;
         }
     }
-    let length = length?;
+    let length = if method == GET { length.map_or(Some(0), |_| None)? } else { length? };
     // What does not fit into memory ends nowhere.
     head.checked_add(length)?;
-    Some((Head::new(METHOD, ENDPOINT, headers), Plain { head, length }))
+    Some((Head::new(method, ENDPOINT, headers), Plain { head, length }))
 }
 
 impl Plain {
@@ -62,14 +65,14 @@ impl Plain {
     }
 }
 
-/// The headers of a POST of the endpoint, and how long they are.
-fn parse<'h>(bytes: &'h [u8], place: &'h mut Headers<'h>) -> Option<(usize, &'h [Header<'h>])> {
+/// How long the head of a request of the endpoint is, its method, and its headers.
+fn parse<'h>(bytes: &'h [u8], place: &'h mut Headers<'h>) -> Option<(usize, &'static str, &'h [Header<'h>])> {
     let mut request = httparse::Request::new(&mut []);
     let status = request.parse_with_uninit_headers(bytes, place).ok()?;
     let httparse::Status::Complete(length) = status else { return None };
-    let is_ours =
-        request.method == Some(METHOD) && request.path == Some(ENDPOINT) && request.version == Some(1);
-    is_ours.then_some((length, request.headers))
+    let method = [POST, GET].into_iter().find(|method| request.method == Some(method))?;
+    let is_ours = request.path == Some(ENDPOINT) && request.version == Some(1);
+    is_ours.then_some((length, method, request.headers))
 }
 
 /// A number of digits and nothing else.
@@ -96,6 +99,14 @@ mod tests {
         assert_eq!(plain, Plain { head: head.len(), length: 12 });
         assert_eq!(plain.end(), head.len() + 12);
         assert_eq!((shown.method, shown.path, shown.only("host")), ("POST", "/mcp", Some("localhost")));
+    }
+
+    #[test]
+    fn a_get_without_a_body_is_plain() {
+        let head = "GET /mcp HTTP/1.1\nHost: localhost\nLast-Event-ID: 0-1\n\n".replace('\n', "\r\n");
+        let mut place = place();
+        let (shown, plain) = read(head.as_bytes(), &mut place).unwrap();
+        assert_eq!((plain, shown.method), (Plain { head: head.len(), length: 0 }, "GET"));
     }
 
     #[test]
@@ -128,6 +139,11 @@ mod tests {
             "post /mcp HTTP/1.1\nContent-Length: 1\n\n".to_owned(),
             "PUT /mcp HTTP/1.1\nContent-Length: 1\n\n".to_owned(),
             "GET /mcp HTTP/1.1\nContent-Length: 1\n\n".to_owned(),
+            "GET /mcp HTTP/1.1\nContent-Length: 0\n\n".to_owned(),
+            "GET /mcp HTTP/1.1\nTransfer-Encoding: chunked\n\n".to_owned(),
+            "GET /mcp HTTP/1.1\nConnection: close\n\n".to_owned(),
+            "GET /metrics HTTP/1.1\nHost: localhost\n\n".to_owned(),
+            "DELETE /mcp HTTP/1.1\nHost: localhost\n\n".to_owned(),
             "PRI * HTTP/2.0\n\nSM\n\n".to_owned(),
             String::new(),
         ] {
