@@ -4,6 +4,7 @@
 #[path = "../gateway/asking.rs"]
 mod asking;
 mod beside;
+mod beyond;
 mod bounds;
 #[expect(clippy::duplicate_mod, reason = "the same scenarios, with another client")]
 #[path = "../gateway/confirming.rs"]
@@ -16,6 +17,7 @@ mod guarded;
 mod half_closed;
 mod headers;
 mod hostile;
+mod idle_cost;
 mod ids;
 mod in_front_of_a_url;
 mod modern;
@@ -26,6 +28,7 @@ mod sessions;
 mod states;
 mod subscriptions;
 mod transparency;
+mod trickle;
 mod walls;
 
 use crate::support::{HttpGateway as Gateway, Pair};

@@ -28,6 +28,8 @@ pub(crate) struct FrontSetup<'a> {
     pub(crate) arguments: &'a [&'a str],
     /// Commands before the server's.
     pub(crate) before: &'a [&'a str],
+    /// Where it listens; a port of loopback, where nothing is said.
+    pub(crate) listen: Option<&'a str>,
 }
 
 impl Front {
@@ -37,7 +39,7 @@ impl Front {
 
     #[track_caller]
     pub(crate) fn start_with(home: &Home, setup: &FrontSetup<'_>) -> Self {
-        let mut command = home.handraise(&["mcp", "--listen", "127.0.0.1:0"]);
+        let mut command = home.handraise(&["mcp", "--listen", setup.listen.unwrap_or("127.0.0.1:0")]);
         command.args(setup.arguments).arg("--").args(setup.before).arg(binary()).arg("fake-server");
         command
             .args(Witness::arguments(home.path()))

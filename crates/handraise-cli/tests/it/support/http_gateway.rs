@@ -31,7 +31,9 @@ impl Client<Posts> {
     pub(crate) fn start_over(pair: Pair, home: &Home, setup: &Setup<'_>) -> Self {
         let Setup { server, variables, before } = *setup;
         let front = match pair {
-            Pair::Stdio => Front::start_with(home, &FrontSetup { server, variables, before, arguments: &[] }),
+            Pair::Stdio => {
+                Front::start_with(home, &FrontSetup { server, variables, before, ..FrontSetup::default() })
+            }
             Pair::Http => Front::in_front_of(home, &home.server(server), variables),
             Pair::HttpCut => {
                 Front::in_front_of(home, &home.server(&[server, &["--cut", "1"]].concat()), variables)
