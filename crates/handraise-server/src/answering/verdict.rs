@@ -218,6 +218,16 @@ pub(crate) async fn ask_for_verdicts(app: App, connection: Arc<Connection>, gone
         if connection.is_forwarding(&submission.id) {
             continue;
         }
+        // It may have been on its way when the list was read, and seen through since: what is not forwarded any more is
+        // written.
+        match app.store.submission(&submission.id).await {
+            Ok(Some(StoredSubmission { verdict: None, .. })) => {}
+            Ok(_) => continue,
+            Err(error) => {
+                tracing::error!(%error, submission.id, "an unresolved submission could not be read");
+                return;
+            }
+        }
         let query = VerdictQuery { pending_id: &submission.ask, submission_id: &submission.id };
         let Ok(reply) = connection.request(action::VERDICT, &query).await else { return };
         if let Err(failure) = verdict_came(&app, &connection, &submission, reply, &gone).await {
