@@ -10,7 +10,7 @@ use bytes::Bytes;
 use handraise_mcp::{
     declared::{FIRST_MODERN, modern_version},
     frame::{ClientFrame, Id, ServerFrame, error_response},
-    http::headers::{self, HeaderMismatch, PARAM_PREFIX, SeenTools},
+    http::headers::{self, HeaderMismatch, SeenTools},
 };
 use handraise_transport::escape;
 use serde_json::{Map, Value, json};
@@ -223,7 +223,7 @@ impl Known {
         }
         let is_known = self.is_listed || self.is_remote;
         // Those of a session may be absent, and say nothing then.
-        let has_params = || headers.clone().into_iter().any(|(name, _)| is_param(name));
+        let has_params = || headers.clone().into_iter().any(|(name, _)| headers::is_param(name));
         if !is_known && may_ask(Need::Tools) && (version.is_some() || has_params()) {
             return Ok(Some(Need::Tools));
         }
@@ -409,8 +409,4 @@ fn versions(frame: &ServerFrame<'_>) -> Option<Vec<String>> {
 
 fn next_cursor(frame: &ServerFrame<'_>) -> Option<String> {
     serde_json::from_str(frame.result_member("nextCursor")?).ok()
-}
-
-fn is_param(name: &str) -> bool {
-    name.get(..PARAM_PREFIX.len()).is_some_and(|prefix| prefix.eq_ignore_ascii_case(PARAM_PREFIX))
 }

@@ -177,7 +177,8 @@ impl Post<'_> {
             other => other,
         })?;
         let at_once = self.at_once(StatusRule::Session);
-        let verdict = if self.head.headers().any(|(name, _)| headers::is_mirror(name)) {
+        // The others have been compared with the frame.
+        let verdict = if self.head.headers().any(|(name, _)| headers::is_param(name)) {
             let judge = |desk: &mut Desk| match desk {
                 Desk::Session(desk) => Some(desk.judge(self.frame, self.head.headers())),
                 Desk::Shared(_) => None,

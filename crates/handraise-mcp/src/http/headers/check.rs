@@ -79,6 +79,9 @@ pub fn check<'h>(
     let given = Given(&given);
     let version = modern_version(frame);
     let is_required = version.is_some();
+    if !is_required && given.0.iter().all(|(name, _)| name.eq_ignore_ascii_case(PROTOCOL_VERSION)) {
+        return Ok(());
+    }
     if let Some(version) = version {
         given.compare(PROTOCOL_VERSION, Some(version), true, false)?;
     }
@@ -102,7 +105,12 @@ pub fn is_mirror(name: &str) -> bool {
     is(PROTOCOL_VERSION)
         || is(METHOD)
         || is(NAME)
-        || name.get(..PARAM_PREFIX.len()).is_some_and(|prefix| prefix.eq_ignore_ascii_case(PARAM_PREFIX))
+        || is_param(name)
+}
+
+/// Whether a header of this name mirrors an argument.
+pub fn is_param(name: &str) -> bool {
+    name.get(..PARAM_PREFIX.len()).is_some_and(|prefix| prefix.eq_ignore_ascii_case(PARAM_PREFIX))
 }
 
 /// The headers that mirror something.

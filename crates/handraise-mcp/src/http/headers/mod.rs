@@ -13,7 +13,7 @@ use std::borrow::Cow;
 
 use crate::frame::{ClientFrame, Quoted, Scanner};
 
-pub use check::{HEADER_MISMATCH, HeaderMismatch, check, is_mirror};
+pub use check::{HEADER_MISMATCH, HeaderMismatch, check, is_mirror, is_param};
 pub use tool::{InvalidAnnotation, SeenTools, ToolHeaders};
 pub use value::{decode, encode};
 
@@ -41,13 +41,14 @@ pub struct Header {
 
 /// The value that `Mcp-Name` mirrors: what a request names. `None` for methods that name nothing.
 pub fn name(frame: &ClientFrame<'_>) -> Option<String> {
-    let member = match frame.method()? {
-        "tools/call" | "prompts/get" => "name",
-        "resources/read" => "uri",
-        "tasks/get" | "tasks/update" | "tasks/cancel" => "taskId",
-        _ => return None,
+    let named = match frame.method()? {
+        // Where it stands is known: what it stands beside may be long.
+        "tools/call" | "prompts/get" => frame.param(|params| params.name.as_ref()),
+        "resources/read" => frame.param_named("uri"),
+        "tasks/get" | "tasks/update" | "tasks/cancel" => frame.param_named("taskId"),
+        _ => None,
     };
-    string(frame.param_named(member)?)
+    string(named?)
 }
 
 /// The headers that a modern request or notification carries. `tool` are those of the tool that is called.
