@@ -9,7 +9,12 @@ use handraise_mcp::{
 
 use bytes::Bytes;
 
-use super::{known::Held, params::Params, pieces::Came, session, shared};
+use super::{
+    known::{Held, Known, Refused},
+    params::Params,
+    pieces::Came,
+    session, shared,
+};
 
 /// Where frames for the client go.
 #[derive(Debug)]
@@ -72,20 +77,30 @@ impl Desk {
         }
     }
 
-    /// Takes in an open request that waits until more is known of the server.
-    pub(super) fn wait(&mut self, held: Held) {
+    /// What is known of the server.
+    pub(super) fn known(&mut self) -> &mut Known {
         match self {
-            Self::Session(desk) => desk.wait(held),
-            Self::Shared(desk) => desk.wait(held),
+            Self::Session(desk) => desk.known(),
+            Self::Shared(desk) => desk.known(),
         }
     }
 
-    /// What has become possible for those who wait.
+    /// What has become possible for those who wait. Those who are refused have their answer.
     pub(super) fn due(&mut self) -> Option<Ready> {
-        match self {
-            Self::Session(desk) => desk.due(),
-            Self::Shared(desk) => desk.due(),
+        let due = self.known().due()?;
+        let mut ready = Ready { requests: due.requests, ..Ready::default() };
+        for (key, refused) in due.refused {
+            ready.mismatches += u64::from(matches!(refused, Refused::Mismatch(_)));
+            match self {
+                Self::Session(desk) => desk.refuse(key, &refused),
+                Self::Shared(desk) => desk.refuse(key, &refused),
+            }
         }
+        ready.question = due.question.and_then(|question| match self {
+            Self::Session(desk) => desk.ask(&question),
+            Self::Shared(desk) => desk.ask(&question),
+        });
+        Some(ready)
     }
 
     /// Whose an open request is.

@@ -13,9 +13,9 @@ use handraise_mcp::{
     http::headers::{self, HeaderMismatch, SeenTools},
 };
 use handraise_transport::escape;
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
-use super::reply::INTERNAL;
+use super::{question::Question, reply::INTERNAL};
 use crate::upstream::Beside;
 
 /// How many ticks the server has for a page of its tools, or for its versions.
@@ -26,7 +26,6 @@ const MOST_PAGES: u32 = 64;
 const MOST_VERSIONS: usize = 64;
 /// The protocol's code for a version that a server does not speak.
 const UNSUPPORTED_VERSION: i32 = -32022;
-const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 
 /// What is known of a server.
 #[derive(Debug, Default)]
@@ -55,7 +54,7 @@ pub(crate) enum Need {
 /// What an answer tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Tells {
-    what: Need,
+    pub(super) what: Need,
     /// It may be the beginning of a list, and not a later page.
     is_first: bool,
     /// How often the tools had changed when it was asked for.
@@ -117,24 +116,6 @@ pub(crate) struct Due {
     pub(crate) requests: Vec<Held>,
     /// Requests that do not.
     pub(crate) refused: Vec<(u64, Refused)>,
-}
-
-/// A request of ours.
-#[derive(Debug)]
-pub(crate) struct Question {
-    pub(crate) tells: Tells,
-    /// On behalf of which request.
-    pub(crate) key: u64,
-    method: &'static str,
-    params: String,
-}
-
-impl Question {
-    /// The frame, under an id that is JSON text.
-    pub(crate) fn frame(&self, id: &str) -> Bytes {
-        let Self { method, params, .. } = self;
-        format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"{method}\",\"params\":{params}}}").into()
-    }
 }
 
 impl Refused {
@@ -366,17 +347,8 @@ impl Known {
         }
         asking.pages += 1;
         let held = self.waiting.first()?;
-        let mut params = Map::new();
-        if let Some(cursor) = asking.cursor.take() {
-            params.insert("cursor".to_owned(), cursor.into());
-        }
-        params.extend(meta(&held.frame, asking.need).map(|meta| ("_meta".to_owned(), meta.into())));
-        let method = match asking.need {
-            Need::Tools => "tools/list",
-            Need::Versions => "server/discover",
-        };
         let tells = Tells { what: asking.need, is_first: asking.pages == 1, changes: asking.changes };
-        Some(Question { tells, key: held.key, method, params: Value::Object(params).to_string() })
+        Some(Question::new(tells, held, asking.cursor.take()))
     }
 }
 
@@ -387,18 +359,6 @@ impl Need {
             Self::Versions => "versions",
         }
     }
-}
-
-/// The `_meta` of our question: that of the request which waits, without its progress token, for nobody waits for the
-/// progress of ours; and versions are asked for in the first of them.
-fn meta(frame: &[u8], need: Need) -> Option<Map<String, Value>> {
-    let frame = ClientFrame::read(frame).ok()?;
-    let version = modern_version(&frame)?;
-    let mut meta: Map<String, Value> = serde_json::from_str(frame.param_text("_meta")?).ok()?;
-    meta.remove("progressToken");
-    let version = if need == Need::Versions { FIRST_MODERN.to_owned() } else { version };
-    meta.insert(META_VERSION.to_owned(), version.into());
-    Some(meta)
 }
 
 /// The versions that the answer to `server/discover` names.

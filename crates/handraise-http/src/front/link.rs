@@ -122,7 +122,7 @@ impl Link {
         self.last_used.store(SystemClock.boot_millis(), Ordering::Relaxed);
         let mut state = self.lock();
         let (registered, held) = register(&mut state.desk)?;
-        state.desk.wait(held);
+        state.desk.known().wait(held);
         self.finish(state, &[]);
         Ok(registered)
     }

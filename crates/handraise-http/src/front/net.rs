@@ -30,6 +30,8 @@ const LARGEST_READ: usize = 256 * 1024;
 const MOST_HEADERS: usize = 100;
 /// How long a TLS handshake may take.
 const HANDSHAKE: Duration = Duration::from_secs(10);
+/// The congestion control that every Linux has, and that sends what there is.
+const UNPACED: &str = "reno";
 /// How long to wait after the operating system refused a connection, such as for want of file descriptors.
 const REFUSED_PAUSE: Duration = Duration::from_millis(100);
 
@@ -45,10 +47,9 @@ pub(crate) async fn accept(front: Arc<Front>, listener: TcpListener, tls: Option
         };
         match accepted {
             Ok((stream, peer)) => {
-                // Somebody waits for every answer.
-                let _ = stream.set_nodelay(true);
-                let Some(place) = front.door.enter(&front.metrics) else { continue };
                 let is_local = peer.ip().to_canonical().is_loopback();
+                tune(&stream, is_local);
+                let Some(place) = front.door.enter(&front.metrics) else { continue };
                 let (tasks, front, tls) = (front.tasks.clone(), Arc::clone(&front), tls.clone());
                 match tls {
                     None => tasks.spawn(async move {
@@ -73,6 +74,17 @@ fn keep_alive(listener: &TcpListener) -> io::Result<()> {
     sockopt::set_tcp_keepintvl(listener, Duration::from_secs(10))?;
     sockopt::set_tcp_keepcnt(listener, 3)?;
     Ok(sockopt::set_socket_keepalive(listener, true)?)
+}
+
+/// Sets what makes answers quick; without it they only take longer.
+fn tune(stream: &TcpStream, is_local: bool) {
+    // Somebody waits for every answer.
+    let _ = stream.set_nodelay(true);
+    if is_local {
+        // Within this machine nothing gets lost, and nothing is to be paced: where the system's own choice is BBR, an answer
+        // of 1 MB takes 1.4 times as long.
+        let _ = sockopt::set_tcp_congestion(stream, UNPACED);
+    }
 }
 
 async fn refused(error: &io::Error) {

@@ -21,12 +21,12 @@ use super::{
     known::{Held, Refused, Verdict},
     link::Link,
     metrics::Count,
-    params,
+    params::{self, Params},
     pieces::Came,
     quick::Quick,
     reply::{self, Refusal, Reply},
-    service::{count, session},
-    shared,
+    service::{self, count},
+    session, shared,
     waiting::{Guard, Opening, Purpose, Waiting},
 };
 use crate::upstream::Beside;
@@ -48,7 +48,7 @@ impl Admitted {
         if !is_json(head) {
             return Err(Refusal::MediaType);
         }
-        Ok(Self { principal: Arc::clone(principal), named: session(front, head, principal) })
+        Ok(Self { principal: Arc::clone(principal), named: service::session(front, head, principal) })
     }
 
     pub(crate) fn session(&self) -> Option<&Arc<Link>> {
@@ -179,11 +179,7 @@ impl Post<'_> {
         let at_once = self.at_once(StatusRule::Session);
         // The others have been compared with the frame.
         let verdict = if self.head.headers().any(|(name, _)| headers::is_param(name)) {
-            let judge = |desk: &mut Desk| match desk {
-                Desk::Session(desk) => Some(desk.judge(self.frame, self.head.headers())),
-                Desk::Shared(_) => None,
-            };
-            link.at_desk(judge).ok_or(Refusal::UnknownSession)?
+            link.at_desk(|desk| desk.known().judge(self.frame, self.head.headers()))
         } else {
             Verdict::Passes
         };
@@ -210,15 +206,24 @@ impl Post<'_> {
         at_once: Option<AtOnce>,
     ) -> Result<Taker, Refusal> {
         let beside = self.beside(charge);
-        link.hold(|desk| match desk {
-            Desk::Session(desk) => {
-                let first = desk.open(id, self.frame, self.takes_events, beside.params.clone(), at_once);
-                let first = first.map_err(|_| Refusal::IdInUse)?;
-                let frame = Bytes::copy_from_slice(self.body.bytes());
-                Ok((first, Held::new(desk.newest(), frame, self.head.headers(), beside)))
-            }
-            Desk::Shared(_) => Err(Refusal::UnknownSession),
+        link.hold(|desk| {
+            let (first, desk) = self.open(desk, id, beside.params.clone(), at_once)?;
+            let frame = Bytes::copy_from_slice(self.body.bytes());
+            Ok((first, Held::new(desk.newest(), frame, self.head.headers(), beside)))
         })
+    }
+
+    /// Opens the stream of a session's request.
+    fn open<'d>(
+        &self,
+        desk: &'d mut Desk,
+        id: Id<'_>,
+        params: Params,
+        at_once: Option<AtOnce>,
+    ) -> Result<(Taker, &'d mut session::Desk), Refusal> {
+        let Desk::Session(desk) = desk else { return Err(Refusal::UnknownSession) };
+        let first = desk.open(id, self.frame, self.takes_events, params, at_once);
+        Ok((first.map_err(|_| Refusal::IdInUse)?, desk))
     }
 
     /// The session that the request names. It may have ended while the body came.
@@ -238,12 +243,9 @@ impl Post<'_> {
     ) -> Result<Taker, Refusal> {
         let beside = self.beside(charge);
         let params = beside.params.clone();
-        let open = |desk: &mut Desk| match desk {
-            Desk::Session(desk) => {
-                let first = desk.open(id, self.frame, self.takes_events, params, at_once);
-                Ok((first.map_err(|_| Refusal::IdInUse)?, desk.caller()))
-            }
-            Desk::Shared(_) => Err(Refusal::UnknownSession),
+        let open = |desk: &mut Desk| {
+            let (first, desk) = self.open(desk, id, params, at_once)?;
+            Ok((first, desk.caller()))
         };
         link.client_frame(self.frame, self.body, beside, open, |_| ())
     }
@@ -281,7 +283,7 @@ impl Post<'_> {
         };
         let link = self.front.shared(&self.admitted.principal)?;
         let numbered = link.at_desk(|desk| match desk {
-            Desk::Shared(desk) => Some((desk.number(), desk.judge(self.frame, self.head.headers()))),
+            Desk::Shared(desk) => Some((desk.number(), desk.known().judge(self.frame, self.head.headers()))),
             Desk::Session(_) => None,
         });
         let (number, verdict) = numbered.ok_or(Refusal::Ended)?;

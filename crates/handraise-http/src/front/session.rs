@@ -21,13 +21,15 @@ use handraise_mcp::{
 
 use super::{
     budget::Budget,
-    desk::{Ready, Unshown},
+    desk::Unshown,
     events::{self, Events, comment, prime},
+    general::General,
     handover::{AtOnce, Taker},
-    known::{Held, Known, Question, Refused, Tells, Verdict},
-    outlet::{Outlet, QUIET},
+    known::{Known, Refused, Tells},
+    outlet::Outlet,
     params::Params,
     pieces::{Came, Pieces},
+    question::Question,
     replay::{EventId, Replay},
     reply,
     shared::{ENDED, TOOLS_CHANGED},
@@ -78,14 +80,6 @@ struct Call {
     is_ours: bool,
 }
 
-/// The GET stream.
-#[derive(Debug, Default)]
-struct General {
-    events: Option<Arc<Events>>,
-    /// The last event that was handed to a client.
-    sent: u64,
-}
-
 /// Why a request cannot be registered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct IdInUse;
@@ -124,20 +118,6 @@ impl Desk {
         self.by_id.get(id).is_some()
     }
 
-    /// Judges a request by what is known of the server (S3).
-    pub(crate) fn judge<'h>(
-        &self,
-        frame: &ClientFrame<'_>,
-        given: impl IntoIterator<Item = (&'h str, &'h [u8])> + Clone,
-    ) -> Verdict {
-        self.known.judge(frame, given)
-    }
-
-    /// Takes in an open request that waits until more is known.
-    pub(super) fn wait(&mut self, held: Held) {
-        self.known.wait(held);
-    }
-
     /// By which key the newest request is held.
     pub(crate) fn newest(&self) -> u64 {
         self.streams
@@ -148,22 +128,20 @@ impl Desk {
         self.calls.get(&stream).map(|_| self.caller())
     }
 
-    /// What has become possible for those who wait.
-    pub(super) fn due(&mut self) -> Option<Ready> {
-        let due = self.known.due()?;
-        let mut ready = Ready { requests: due.requests, ..Ready::default() };
-        for (stream, refused) in due.refused {
-            ready.mismatches += u64::from(matches!(refused, Refused::Mismatch(_)));
-            if let Some(Call { id, outlet, .. }) = self.remove(stream) {
-                outlet.refuse(refused.reply(Some(id.borrow())).into(), &self.budget);
-            }
+    /// What is known of the server.
+    pub(super) fn known(&mut self) -> &mut Known {
+        &mut self.known
+    }
+
+    /// Ends a request with its refusal.
+    pub(super) fn refuse(&mut self, stream: u64, refused: &Refused) {
+        if let Some(Call { id, outlet, .. }) = self.remove(stream) {
+            outlet.refuse(refused.reply(Some(id.borrow())).into(), &self.budget);
         }
-        ready.question = due.question.and_then(|question| self.ask(&question));
-        Some(ready)
     }
 
     /// Opens a question of ours. Its id is none that a client would choose.
-    fn ask(&mut self, question: &Question) -> Option<(u64, Bytes)> {
+    pub(super) fn ask(&mut self, question: &Question) -> Option<(u64, Bytes)> {
         self.streams += 1;
         let raw = format!("\"handraise-known-{}\"", self.streams);
         let id = Id::parse(&raw).filter(|id| !self.is_open(*id))?;
@@ -315,7 +293,7 @@ impl Desk {
             return self.asked.get(id).copied().filter(is_open).unwrap_or(GENERAL);
         }
         let is_for_call = frame.request_id().is_some() || frame.method() == Some("notifications/message");
-        if !is_for_call && self.general.events.as_ref().is_some_and(|events| events.is_read()) {
+        if !is_for_call && self.general.is_read() {
             return GENERAL;
         }
         newest().unwrap_or(GENERAL)
@@ -328,11 +306,7 @@ impl Desk {
         let is_kept = if let Some(call) = self.calls.get_mut(&stream) {
             call.outlet.event(&event, &self.budget) || matches!(call.outlet, Outlet::Detached)
         } else {
-            if self.general.events.as_ref().is_some_and(|events| events.push(event.clone()).is_ok()) {
-                self.general.sent = id.number;
-            } else {
-                self.general.events = None;
-            }
+            self.general.say(id.number, &event);
             true
         };
         if is_kept {
@@ -369,7 +343,7 @@ impl Desk {
     /// A GET: the general stream, or the rest of the one that `last` belongs to. One that was read elsewhere ends there.
     pub(crate) fn attach(&mut self, last: Option<EventId>) -> Arc<Events> {
         let events = Events::new(&self.budget);
-        let last = last.unwrap_or(EventId { stream: GENERAL, number: self.general.sent });
+        let last = last.unwrap_or(EventId { stream: GENERAL, number: self.general.sent() });
         let mut sent = last.number;
         for (id, event) in self.replay.after(last) {
             // The queue is as large as what is kept.
@@ -377,11 +351,8 @@ impl Desk {
             sent = id.number;
         }
         if last.stream == GENERAL {
-            self.general.sent = self.general.sent.max(sent);
-            if let Some(before) = self.general.events.replace(Arc::clone(&events)) {
-                before.close();
-            }
-            if self.is_primed && self.general.sent == 0 {
+            self.general.goes_on(&events, sent);
+            if self.is_primed && self.general.sent() == 0 {
                 let id = self.replay.next_id(GENERAL);
                 let _ = events.push(prime(&id.to_string()));
             }
@@ -412,9 +383,7 @@ impl Desk {
                 if is_primed { prime(&replay.next_id(*stream).to_string()) } else { comment() }
             });
         }
-        if let Some(events) = &self.general.events {
-            events.tick(QUIET);
-        }
+        self.general.tick();
     }
 
     /// Ends every stream.
@@ -428,16 +397,13 @@ impl Desk {
             call.outlet.end(&self.budget);
         }
         (self.by_id, self.by_token) = (ById::default(), ById::default());
-        if let Some(events) = self.general.events.take() {
-            events.close();
-        }
+        self.general.close();
         // Nobody can come back for them, and somebody who waits for something else may hold the session.
         self.replay.clear();
     }
 
     /// Whether a client is there.
     pub(super) fn is_attended(&self) -> bool {
-        self.calls.iter().any(|(_, call)| call.outlet.is_attended())
-            || self.general.events.as_ref().is_some_and(|events| events.is_read())
+        self.calls.iter().any(|(_, call)| call.outlet.is_attended()) || self.general.is_read()
     }
 }

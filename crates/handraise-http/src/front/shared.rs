@@ -14,13 +14,13 @@ use handraise_mcp::{
 
 use super::{
     budget::Budget,
-    desk::Ready,
     events::event,
     handover::{AtOnce, First, Taker},
-    known::{Held, Known, Question, Refused, Tells, Verdict},
+    known::{Known, Refused, Tells},
     outlet::{Outlet, plain_opening},
     params::Params,
     pieces::{Came, Pieces},
+    question::Question,
     reply,
     strays::Strays,
 };
@@ -134,41 +134,25 @@ impl Desk {
         self.exchanges.get(&number(id)?)?.params.clone()
     }
 
-    /// Judges a request by what is known of the server (S3).
-    pub(crate) fn judge<'h>(
-        &self,
-        frame: &ClientFrame<'_>,
-        given: impl IntoIterator<Item = (&'h str, &'h [u8])> + Clone,
-    ) -> Verdict {
-        self.known.judge(frame, given)
-    }
-
-    /// Takes in an open request that waits until more is known.
-    pub(super) fn wait(&mut self, held: Held) {
-        self.known.wait(held);
-    }
-
     /// Whose an open request is.
     pub(super) fn caller_of(&self, number: u64) -> Option<Arc<Caller>> {
         self.exchanges.get(&number).map(|exchange| Arc::clone(&exchange.caller))
     }
 
-    /// What has become possible for those who wait.
-    pub(super) fn due(&mut self) -> Option<Ready> {
-        let due = self.known.due()?;
-        let mut ready = Ready { requests: due.requests, ..Ready::default() };
-        for (number, refused) in due.refused {
-            ready.mismatches += u64::from(matches!(refused, Refused::Mismatch(_)));
-            if let Some(Exchange { id, outlet, .. }) = self.remove(number) {
-                outlet.refuse(refused.reply(Some(id.borrow())).into(), &self.budget);
-            }
+    /// What is known of the server.
+    pub(super) fn known(&mut self) -> &mut Known {
+        &mut self.known
+    }
+
+    /// Ends a request with its refusal.
+    pub(super) fn refuse(&mut self, number: u64, refused: &Refused) {
+        if let Some(Exchange { id, outlet, .. }) = self.remove(number) {
+            outlet.refuse(refused.reply(Some(id.borrow())).into(), &self.budget);
         }
-        ready.question = due.question.and_then(|question| self.ask(&question));
-        Some(ready)
     }
 
     /// Opens a question of ours.
-    fn ask(&mut self, question: &Question) -> Option<(u64, Bytes)> {
+    pub(super) fn ask(&mut self, question: &Question) -> Option<(u64, Bytes)> {
         let caller = self.caller_of(question.key)?;
         let number = self.number();
         let raw = number.to_string();

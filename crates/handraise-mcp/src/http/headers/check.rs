@@ -102,10 +102,7 @@ pub fn check<'h>(
 /// Whether a header of this name mirrors something of a request's body.
 pub fn is_mirror(name: &str) -> bool {
     let is = |other: &str| name.eq_ignore_ascii_case(other);
-    is(PROTOCOL_VERSION)
-        || is(METHOD)
-        || is(NAME)
-        || is_param(name)
+    is(PROTOCOL_VERSION) || is(METHOD) || is(NAME) || is_param(name)
 }
 
 /// Whether a header of this name mirrors an argument.
