@@ -12,13 +12,13 @@ before(async () => {
 after(() => shutDown(browser));
 
 /** Runs `body` at an inbox with these asks, the stand-in unless it is given, and a page on the first one. */
-async function on(asks, body, { path, gate = true, inbox = place({ asks }, { real: false }) } = {}) {
-  const at = await inbox;
+async function on(asks, body, { path, gate = true, inbox } = {}) {
+  const at = await (inbox ?? place({ asks }, { real: false }));
   const view = await visit(browser);
   await enter(view.page, at.url, at.login, path ?? `/asks/${asks[0].id}`);
   await view.page.locator('[data-phase="open"]').waitFor();
   if (gate) await still(view.page);
-  await body(view.page, at.mock ?? at, view);
+  await body(view.page, inbox === undefined ? at.mock : at, view);
   await view.done(at.url);
 }
 
