@@ -30,14 +30,17 @@ const LARGEST_READ: usize = 256 * 1024;
 const MOST_HEADERS: usize = 100;
 /// How long a TLS handshake may take.
 const HANDSHAKE: Duration = Duration::from_secs(10);
+/// How long a client may be gone unnoticed.
+const VANISHED: Duration = Duration::from_secs(90);
 /// The congestion control that every Linux has, and that sends what there is.
+#[cfg(target_os = "linux")]
 const UNPACED: &str = "reno";
 /// How long to wait after the operating system refused a connection, such as for want of file descriptors.
 const REFUSED_PAUSE: Duration = Duration::from_millis(100);
 
 /// Accepts connections until the end.
 pub(crate) async fn accept(front: Arc<Front>, listener: TcpListener, tls: Option<TlsAcceptor>) {
-    if let Err(error) = keep_alive(&listener) {
+    if let Err(error) = look_after(&listener, VANISHED) {
         tracing::warn!(%error, "clients that vanish are noticed later than they should be");
     }
     loop {
@@ -67,13 +70,33 @@ pub(crate) async fn accept(front: Arc<Front>, listener: TcpListener, tls: Option
     }
 }
 
-/// Has connections looked after whose clients are silent: one that is gone is noticed within a minute and a half, also where
-/// nothing is written to it. Those that are accepted have it from the socket that listens.
-fn keep_alive(listener: &TcpListener) -> io::Result<()> {
-    sockopt::set_tcp_keepidle(listener, Duration::from_secs(60))?;
-    sockopt::set_tcp_keepintvl(listener, Duration::from_secs(10))?;
-    sockopt::set_tcp_keepcnt(listener, 3)?;
-    Ok(sockopt::set_socket_keepalive(listener, true)?)
+/// Has connections looked after whose clients say nothing: one that is gone is noticed after [`VANISHED`], or where something is
+/// on its way to it, after `unacknowledged` without a word that it has arrived. Those that are accepted have it from the
+/// socket that listens.
+fn look_after(listener: &TcpListener, unacknowledged: Duration) -> io::Result<()> {
+    const IDLE: Duration = Duration::from_secs(60);
+    const EACH: Duration = Duration::from_secs(10);
+    // They end together with `VANISHED`.
+    const PROBES: u32 = 3;
+    sockopt::set_tcp_keepidle(listener, IDLE)?;
+    sockopt::set_tcp_keepintvl(listener, EACH)?;
+    sockopt::set_tcp_keepcnt(listener, PROBES)?;
+    sockopt::set_socket_keepalive(listener, true)?;
+    await_word(listener, unacknowledged)
+}
+
+/// While anything is on its way the system sends no probes, and would try for a quarter of an hour; streams are written to
+/// more often than probes would begin.
+#[cfg(target_os = "linux")]
+fn await_word(listener: &TcpListener, unacknowledged: Duration) -> io::Result<()> {
+    let millis = u32::try_from(unacknowledged.as_millis()).unwrap_or(u32::MAX);
+    Ok(sockopt::set_tcp_user_timeout(listener, millis)?)
+}
+
+/// Elsewhere the system decides.
+#[cfg(not(target_os = "linux"))]
+fn await_word(_: &TcpListener, _: Duration) -> io::Result<()> {
+    Ok(())
 }
 
 /// Sets what makes answers quick; without it they only take longer.
@@ -81,11 +104,19 @@ fn tune(stream: &TcpStream, is_local: bool) {
     // Somebody waits for every answer.
     let _ = stream.set_nodelay(true);
     if is_local {
-        // Within this machine nothing gets lost, and nothing is to be paced: where the system's own choice is BBR, an answer
-        // of 1 MB takes 1.4 times as long.
-        let _ = sockopt::set_tcp_congestion(stream, UNPACED);
+        do_not_pace(stream);
     }
 }
+
+/// Within this machine nothing gets lost, and nothing is to be paced: where the system's own choice is BBR, an answer of 1 MB
+/// takes 1.4 times as long.
+#[cfg(target_os = "linux")]
+fn do_not_pace(stream: &TcpStream) {
+    let _ = sockopt::set_tcp_congestion(stream, UNPACED);
+}
+
+#[cfg(not(target_os = "linux"))]
+fn do_not_pace(_: &TcpStream) {}
 
 async fn refused(error: &io::Error) {
     tracing::warn!(%error, "a connection could not be accepted");
@@ -162,16 +193,42 @@ where
 mod tests {
     use super::*;
 
+    /// A client of a listener, and its connection as it was accepted.
+    async fn connected(unacknowledged: Duration) -> (TcpStream, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        look_after(&listener, unacknowledged).unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (accepted, _) = listener.accept().await.unwrap();
+        (client, accepted)
+    }
+
     #[tokio::test]
     async fn s37_a_client_that_vanishes_is_looked_for_whatever_it_waits_for() {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        keep_alive(&listener).unwrap();
-        let _client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
-        let (accepted, _) = listener.accept().await.unwrap();
+        let (_client, accepted) = connected(VANISHED).await;
         assert!(sockopt::socket_keepalive(&accepted).unwrap());
         let idle = sockopt::tcp_keepidle(&accepted).unwrap();
         let each = sockopt::tcp_keepintvl(&accepted).unwrap();
         let longest = idle + each * sockopt::tcp_keepcnt(&accepted).unwrap();
         assert_eq!(longest, Duration::from_secs(90));
+        #[cfg(target_os = "linux")]
+        assert_eq!(sockopt::tcp_user_timeout(&accepted).unwrap(), 90_000);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn s37_a_client_that_vanishes_is_noticed_while_something_is_on_its_way_to_it() {
+        use socket2::{SockFilter, SockRef};
+        use tokio::io::AsyncWriteExt as _;
+        /// What a filter does that lets nothing through: it returns a length of nothing.
+        const RETURN: u16 = 6;
+        /// Sooner than the first probe.
+        const SOON: Duration = Duration::from_secs(45);
+        let (client, mut accepted) = connected(Duration::from_secs(1)).await;
+        // Nothing reaches it any more, and nothing says so.
+        SockRef::from(&client).attach_filter(&[SockFilter::new(RETURN, 0, 0, 0)]).unwrap();
+        accepted.write_all(b"a sign of life").await.unwrap();
+        let ended = timeout(SOON, accepted.read(&mut [0])).await.expect("it is noticed");
+        assert_eq!(ended.unwrap_err().kind(), io::ErrorKind::TimedOut);
+        drop(client);
     }
 }
