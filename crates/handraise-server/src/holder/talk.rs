@@ -25,7 +25,8 @@ use crate::{
 
 /// Longest path of a working directory that is stored, in bytes (S39).
 const LONGEST_PATH: usize = 4_096;
-/// Most frames that are taken together: whoever waits for one waits for all of them.
+/// Most frames that are taken together: an ask that opens waits for all that open with it, and what comes later waits for
+/// all of them.
 const MOST_TOGETHER: usize = 8;
 /// So many bytes of frames are not added to.
 const MOST_BYTES_TOGETHER: usize = 64 * 1024;
@@ -65,19 +66,17 @@ impl<'a> Talk<'a> {
 
     /// Takes frames that have come one after the other.
     async fn take_all(&mut self, frames: Vec<Frame>) -> Result<(), End> {
-        let is_opened =
-            |frame: &Frame| frame.kind != FrameKind::Response && frame.action == action::ASK_OPENED;
-        // A verdict belongs to an ask that was open before, and a person waits for it: it waits for none that opens.
-        let (answers, rest): (Vec<_>, Vec<_>) =
-            frames.into_iter().partition(|frame| frame.kind == FrameKind::Response);
-        for frame in answers {
-            let Frame { id, payload, error, .. } = frame;
-            if !self.connection.answered(id.as_deref().unwrap_or_default(), Reply { payload, error }) {
-                self.audit(Refused::StrayResponses, None).await;
+        for turn in turns(frames) {
+            match turn {
+                Turn::Response(Frame { id, payload, error, .. }) => {
+                    let id = id.as_deref().unwrap_or_default();
+                    if !self.connection.answered(id, Reply { payload, error }) {
+                        self.audit(Refused::StrayResponses, None).await;
+                    }
+                }
+                Turn::Opened(frames) => self.take(&frames).await?,
+                Turn::Other(frame) => self.take(&[frame]).await?,
             }
-        }
-        for frames in rest.chunk_by(|one, next| is_opened(one) && is_opened(next)) {
-            self.take(frames).await?;
         }
         Ok(())
     }
@@ -232,7 +231,77 @@ fn ready(
     (frames, None)
 }
 
+/// What is done at once.
+#[derive(Debug)]
+enum Turn {
+    /// A response is handed to whoever waits for it.
+    Response(Frame),
+    /// Asks are opened together.
+    Opened(Vec<Frame>),
+    /// A frame of another kind is taken alone.
+    Other(Frame),
+}
+
+/// The frames in the order in which they are taken: as they came, except that a response passes those that open asks. What
+/// a response answers was asked before, of an ask or a session that is there, and somebody waits for it. It passes nothing
+/// else: how an ask ended is known in the order in which the holder said it.
+fn turns(frames: Vec<Frame>) -> Vec<Turn> {
+    let (mut turns, mut opened) = (Vec::new(), Vec::new());
+    for frame in frames {
+        if frame.kind == FrameKind::Response {
+            turns.push(Turn::Response(frame));
+        } else if frame.action == action::ASK_OPENED {
+            opened.push(frame);
+        } else {
+            if !opened.is_empty() {
+                turns.push(Turn::Opened(std::mem::take(&mut opened)));
+            }
+            turns.push(Turn::Other(frame));
+        }
+    }
+    if !opened.is_empty() {
+        turns.push(Turn::Opened(opened));
+    }
+    turns
+}
+
 /// Of what is no snapshot nothing is refused beside the whole.
 fn all_taken((): ()) -> Vec<RefusedAsk> {
     Vec::new()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Frames by their first letters: openings, responses, how asks ended, and a snapshot.
+    #[track_caller]
+    fn check(came: &[&str], taken: &[&[&str]]) {
+        let frame = |id: &&str| {
+            let (kind, action) = match id.as_bytes()[0] {
+                b'o' => (FrameKind::Request, action::ASK_OPENED),
+                b'e' => (FrameKind::Event, action::ASK_OPENED),
+                b'r' => (FrameKind::Response, action::RESPOND),
+                b'q' => (FrameKind::Response, action::ASK_OPENED),
+                b's' => (FrameKind::Request, action::ASK_SETTLED),
+                _ => (FrameKind::Request, action::SNAPSHOT),
+            };
+            Frame { id: Some((*id).to_owned()), kind, action: action.to_owned(), payload: None, error: None }
+        };
+        let turns = turns(came.iter().map(frame).collect());
+        let ids = turns.into_iter().map(|turn| match turn {
+            Turn::Response(frame) | Turn::Other(frame) => vec![frame.id.unwrap()],
+            Turn::Opened(frames) => frames.into_iter().map(|frame| frame.id.unwrap()).collect(),
+        });
+        assert_eq!(ids.collect::<Vec<_>>(), taken, "{came:?}");
+    }
+
+    #[test]
+    fn a_response_passes_asks_that_open_and_nothing_else() {
+        check(&[], &[]);
+        check(&["o1", "r1", "e2", "q2", "o3"], &[&["r1"], &["q2"], &["o1", "e2", "o3"]]);
+        check(&["s1", "r1"], &[&["s1"], &["r1"]]);
+        check(&["o1", "s1", "r1", "o2", "r2"], &[&["o1"], &["s1"], &["r1"], &["r2"], &["o2"]]);
+        check(&["o1", "x", "o2", "s1", "s2"], &[&["o1"], &["x"], &["o2"], &["s1"], &["s2"]]);
+    }
 }

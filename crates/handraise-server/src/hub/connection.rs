@@ -238,7 +238,8 @@ impl Connection {
     }
 
     /// Waits until a submission is seen through whose response has come: what the response says is being written. One
-    /// whose response has not come is not waited for, because it is behind whoever waits here.
+    /// whose response has not come is not waited for: it is behind whoever waits here, because a response passes nothing
+    /// but asks that open.
     pub(crate) async fn settled_by(&self, submission: &str) {
         let written = async {
             loop {

@@ -403,7 +403,7 @@ async fn s37_an_ask_is_no_larger_than_a_form_may_be() {
 }
 
 #[tokio::test]
-async fn asks_that_come_together_are_each_what_they_would_be_alone_and_keep_no_verdict_waiting() {
+async fn asks_that_come_together_are_each_what_they_would_be_alone_also_with_a_verdict_among_them() {
     let rig = Arc::new(rig().await);
     let token = rig.token("operator", "Ada").await;
     let mut holder = rig.holder().await;
@@ -447,4 +447,31 @@ async fn asks_that_come_together_are_each_what_they_would_be_alone_and_keep_no_v
     ids.sort();
     assert_eq!(ids, ["new-2", "new-3"]);
     assert_eq!(rig.get("/asks/new-1").await.json()["settlement"]["reason"], "content_changed");
+}
+
+#[tokio::test]
+async fn asks_that_come_together_are_written_together() {
+    let rig = rig().await;
+    let mut holder = rig.holder().await;
+    holder.opens(&ask("first")).await;
+    let log = rig.dir.path().join("data").join("handraise.db-wal");
+    // A transaction ends with a frame of the log that says how large the database is after it.
+    let commits = || {
+        let log = std::fs::read(&log).unwrap();
+        let page = u32::from_be_bytes(log[8..12].try_into().unwrap()) as usize;
+        log[32..].chunks_exact(24 + page).filter(|frame| frame[4..8] != [0; 4]).count()
+    };
+    let before = commits();
+    for n in 0..8 {
+        let opened = json!({"id": format!("o{n}"), "type": "request", "action": action::ASK_OPENED, "payload": {"ask": ask(&format!("new-{n}"))}});
+        holder.feed(&opened.to_string()).await;
+    }
+    holder.flush().await;
+    for n in 0..8 {
+        let frame = holder.receive().await.unwrap();
+        assert_eq!((frame.id, frame.error), (Some(format!("o{n}")), None));
+    }
+    let written = commits() - before;
+    assert!((1..8).contains(&written), "eight asks in {written} transactions");
+    assert_eq!(rig.get("/asks").await.json()["asks"].as_array().unwrap().len(), 9);
 }
