@@ -224,8 +224,9 @@ pub(crate) async fn ask_for_verdicts(app: App, connection: Arc<Connection>, gone
             Ok(Some(StoredSubmission { verdict: None, .. })) => {}
             Ok(_) => continue,
             Err(error) => {
+                // The others may be readable, and nobody else asks for them before the holder comes back again.
                 tracing::error!(%error, submission.id, "an unresolved submission could not be read");
-                return;
+                continue;
             }
         }
         let query = VerdictQuery { pending_id: &submission.ask, submission_id: &submission.id };

@@ -293,6 +293,38 @@ async fn cut_before_the_verdict_the_holder_is_asked_and_says_delivered() {
 }
 
 #[tokio::test]
+async fn what_has_its_verdict_by_the_time_of_its_turn_is_not_asked_for() {
+    let rig = Arc::new(rig().await);
+    let token = rig.file.admin_token.clone();
+    let mut holder = rig.holder().await;
+    let mut submissions = Vec::new();
+    for id in ["a", "b"] {
+        holder.opens(&ask(id)).await;
+        let _unknown = answering!(rig, token, id, "Postgres");
+        let (_, respond) = holder.expect(action::RESPOND).await;
+        submissions.push((id, respond["submission_id"].as_str().unwrap().to_owned()));
+    }
+    let (instance, secret) = holder.die();
+    let mut holder = rig.dial(&rig.file.holder_token).await;
+    holder.hello(Some((&instance, &secret))).await;
+    holder.snapshot(&[ask("a"), ask("b")], &[]).await;
+    // One after the other: while the first is asked for, the holder says how the other ended.
+    let (query, first) = holder.expect(action::VERDICT).await;
+    let (other, submission) = submissions.iter().find(|(id, _)| first["pending_id"] != *id).unwrap();
+    assert_eq!(holder.settle(&settled(other, Outcome::Accept, Some(submission))).await, None);
+    holder.succeed(&query, action::VERDICT).await;
+    for id in ["a", "b"] {
+        rig.until(&format!("/asks/{id}"), |ask| ask["state"] == "settled").await;
+    }
+    // The next request is that of the next answer.
+    holder.opens(&ask("c")).await;
+    let answering = answering!(rig, token, "c", "Postgres");
+    let (id, _) = holder.expect(action::RESPOND).await;
+    holder.succeed(&id, action::RESPOND).await;
+    assert_eq!(within(answering).await.unwrap().status, StatusCode::OK);
+}
+
+#[tokio::test]
 async fn cut_before_the_holder_read_it_the_ask_is_open_again() {
     let (rig, _, (instance, secret)) = cut_after_write().await;
     let mut events = rig.events(&rig.file.admin_token, None).await;
