@@ -2,25 +2,18 @@
 //!
 //! A request is on its way as soon as it is taken, and the next frame follows. What the server acknowledges (a notification,
 //! an answer to a question of its own) is waited for, so that it is there before what follows, though not for long: a server
-//! that does not acknowledge it holds up nothing else. So is the answer to `initialize`, because later requests belong to its
+//! that does not acknowledge it holds up nothing else than more of the same. So is the answer to `initialize`, because later requests belong to its
 //! session.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-    time::Duration,
-};
+use std::{collections::VecDeque, sync::Arc, time::Duration};
 
-use bytes::Bytes;
 use handraise_mcp::{
     declared::modern_version,
     frame::{ById, ClientFrame, Id},
 };
 use http::HeaderMap;
 use tokio::{
-    sync::{Notify, mpsc, oneshot},
+    sync::{mpsc, oneshot},
     task::AbortHandle,
     time::sleep,
 };
@@ -29,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     context::{Context, News},
     exchange::{self, Call, Kind},
-    link::Beside,
+    link::Waiting,
     listen,
     note::{self, Letter, Note, OVERDUE},
     session::Session,
@@ -41,8 +34,10 @@ const LAST: Duration = Duration::from_secs(2);
 const PATIENCE_AT_FIRST: Duration = Duration::from_secs(5);
 /// How long what follows a note waits for it while another one is overdue.
 const IMPATIENCE: Duration = Duration::from_millis(100);
-/// How many notes may be on their way at once. With so many, what follows waits for as long as a note may take.
+/// How many notes may be on their way at once. Further ones are held until fewer are, and nothing else waits for them.
 const MOST_NOTES: usize = 16;
+/// How many may be held. With so many, everything waits.
+const MOST_HELD: usize = 1024;
 
 /// A request that is open.
 struct Going {
@@ -67,8 +62,6 @@ enum Waits {
 /// Takes frames one after the other.
 pub(crate) struct Desk {
     context: Arc<Context>,
-    queued: Arc<AtomicUsize>,
-    moved: Arc<Notify>,
     session: Option<Arc<Session>>,
     open: ById<Going>,
     serial: u64,
@@ -82,6 +75,10 @@ pub(crate) struct Desk {
     notes: usize,
     /// How many of them are overdue.
     overdue: usize,
+    /// Those that wait until fewer are on their way, in order.
+    held: VecDeque<(Letter, Option<Arc<Session>>)>,
+    /// There will be no more frames.
+    is_last: bool,
     /// The note that was `notifications/initialized`, until the server has it.
     initialized: Option<u64>,
     /// The server has forgotten a session.
@@ -89,18 +86,10 @@ pub(crate) struct Desk {
 }
 
 impl Desk {
-    /// A desk that has taken nothing. `queued` is how many bytes wait for it, and `moved` is told when they become fewer;
-    /// `lost` fires when the server has forgotten a session.
-    pub(crate) fn new(
-        context: Arc<Context>,
-        queued: Arc<AtomicUsize>,
-        moved: Arc<Notify>,
-        lost: CancellationToken,
-    ) -> Self {
+    /// A desk that has taken nothing. `lost` fires when the server has forgotten a session.
+    pub(crate) fn new(context: Arc<Context>, lost: CancellationToken) -> Self {
         Self {
             context,
-            queued,
-            moved,
             session: None,
             open: ById::default(),
             serial: 0,
@@ -109,6 +98,8 @@ impl Desk {
             last_note: 0,
             notes: 0,
             overdue: 0,
+            held: VecDeque::new(),
+            is_last: false,
             initialized: None,
             lost,
         }
@@ -117,7 +108,7 @@ impl Desk {
     /// Takes frames until there are no more, or until a moment after `closing`.
     pub(crate) async fn run(
         mut self,
-        mut frames: mpsc::UnboundedReceiver<(Bytes, Beside)>,
+        mut frames: mpsc::UnboundedReceiver<Waiting>,
         mut heard: mpsc::UnboundedReceiver<News>,
         closing: CancellationToken,
     ) {
@@ -126,18 +117,23 @@ impl Desk {
             sleep(LAST).await;
         };
         tokio::pin!(too_late);
-        loop {
+        while !(self.is_last && self.waits == Waits::Nothing && self.held.is_empty()) {
             tokio::select! {
                 biased;
                 Some(news) = heard.recv() => self.hear(news),
                 () = &mut too_late => break,
-                frame = frames.recv(), if self.waits == Waits::Nothing => {
-                    let Some((frame, beside)) = frame else { break };
-                    self.take(&frame, beside);
-                }
+                frame = frames.recv(), if self.takes() => match frame {
+                    Some(waiting) => self.take(waiting),
+                    None => self.is_last = true,
+                },
             }
         }
         self.end().await;
+    }
+
+    /// Whether the next frame may be taken.
+    fn takes(&self) -> bool {
+        !self.is_last && self.waits == Waits::Nothing && self.held.len() < MOST_HELD
     }
 
     fn hear(&mut self, news: News) {
@@ -157,6 +153,7 @@ impl Desk {
             News::Delivered { note, is_delivered, was_overdue } => {
                 self.notes -= 1;
                 self.overdue -= usize::from(was_overdue);
+                self.send_held();
                 let is_initialized = self.initialized.take_if(|initialized| *initialized == note).is_some();
                 if is_initialized
                     && is_delivered
@@ -199,18 +196,17 @@ impl Desk {
         tokio::spawn(async move { exchange::end_session(&context, &session, LAST).await });
     }
 
-    fn take(&mut self, bytes: &Bytes, beside: Beside) {
-        self.queued.fetch_sub(bytes.len(), Ordering::Relaxed);
-        self.moved.notify_one();
-        let Ok(frame) = ClientFrame::read(bytes) else {
+    fn take(&mut self, waiting: Waiting) {
+        let bytes = waiting.frame.clone();
+        let Ok(frame) = ClientFrame::read(&bytes) else {
             // Whoever owns the link has read it before.
             tracing::debug!("a frame for the MCP server cannot be read, and is left out");
             return;
         };
         let version = modern_version(&frame);
         match (frame.method(), frame.id()) {
-            (Some(_), Some(id)) => self.request(&frame, id, version, bytes.clone(), beside),
-            (Some("notifications/cancelled"), None) => self.cancel(&frame, bytes.clone(), beside),
+            (Some(_), Some(id)) => self.request(&frame, id, version, waiting),
+            (Some("notifications/cancelled"), None) => self.cancel(&frame, waiting),
             _ => {
                 let is_initialized = frame.method() == Some("notifications/initialized");
                 let headers = self.headers(&frame, version.as_deref());
@@ -219,7 +215,7 @@ impl Desk {
                     None => Note::Notification { after: None },
                 };
                 let patience = if is_initialized { PATIENCE_AT_FIRST } else { OVERDUE };
-                let number = self.deliver(headers, bytes.clone(), beside, note, patience);
+                let number = self.deliver(headers, waiting, note, patience);
                 if is_initialized {
                     self.initialized = Some(number);
                 }
@@ -227,14 +223,9 @@ impl Desk {
         }
     }
 
-    fn request(
-        &mut self,
-        frame: &ClientFrame<'_>,
-        id: Id<'_>,
-        version: Option<String>,
-        body: Bytes,
-        beside: Beside,
-    ) {
+    fn request(&mut self, frame: &ClientFrame<'_>, id: Id<'_>, version: Option<String>, waiting: Waiting) {
+        let Waiting { frame: body, beside, queued } = waiting;
+        drop(queued);
         self.serial += 1;
         let serial = self.serial;
         let headers;
@@ -290,7 +281,7 @@ impl Desk {
     }
 
     /// A modern request is cancelled by leaving its stream, a legacy one by saying so.
-    fn cancel(&mut self, frame: &ClientFrame<'_>, bytes: Bytes, beside: Beside) {
+    fn cancel(&mut self, frame: &ClientFrame<'_>, waiting: Waiting) {
         let going = frame.cancelled().and_then(|id| self.open.remove(id));
         let after = match going {
             Some(going) if going.is_modern => {
@@ -306,31 +297,37 @@ impl Desk {
             None => None,
         };
         let headers = self.headers(frame, None);
-        self.deliver(headers, bytes, beside, Note::Notification { after }, OVERDUE);
+        self.deliver(headers, waiting, Note::Notification { after }, OVERDUE);
     }
 
-    /// Sends a note, for which what follows waits; returns its number.
-    fn deliver(
-        &mut self,
-        headers: HeaderMap,
-        body: Bytes,
-        beside: Beside,
-        note: Note,
-        patience: Duration,
-    ) -> u64 {
+    /// Sends a note, for which what follows waits, or holds it; returns its number.
+    fn deliver(&mut self, headers: HeaderMap, waiting: Waiting, note: Note, patience: Duration) -> u64 {
         self.last_note += 1;
         let number = self.last_note;
-        self.waits = Waits::Note(number);
-        let patience = match (self.notes, self.overdue) {
-            (MOST_NOTES.., _) => None,
-            (_, 0) => Some(patience),
-            (_, 1..) => Some(IMPATIENCE),
-        };
-        self.notes += 1;
-        let (context, session) = (Arc::clone(&self.context), self.session.clone());
-        let letter = Letter { number, headers, body, _beside: beside, note, patience };
-        tokio::spawn(note::deliver(context, session, letter));
+        let patience = if self.overdue == 0 { patience } else { IMPATIENCE };
+        let letter = Letter { number, headers, waiting, note, patience };
+        let session = self.session.clone();
+        if self.notes < MOST_NOTES {
+            self.waits = Waits::Note(number);
+            self.send(letter, session);
+        } else {
+            self.held.push_back((letter, session));
+        }
         number
+    }
+
+    fn send(&mut self, letter: Letter, session: Option<Arc<Session>>) {
+        self.notes += 1;
+        tokio::spawn(note::deliver(Arc::clone(&self.context), session, letter));
+    }
+
+    /// Sends what is held, now that fewer notes are on their way.
+    fn send_held(&mut self) {
+        let Some((letter, session)) = self.held.pop_front() else { return };
+        if self.is_last {
+            self.waits = Waits::Note(letter.number);
+        }
+        self.send(letter, session);
     }
 
     /// The headers of a frame that is no request.

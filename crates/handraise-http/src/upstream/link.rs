@@ -22,9 +22,8 @@ const MOST_ARRIVALS: usize = 32;
 /// One client's way to the server.
 #[derive(Debug)]
 pub struct Link {
-    queue: mpsc::UnboundedSender<(Bytes, Beside)>,
-    queued: Arc<AtomicUsize>,
-    moved: Arc<Notify>,
+    queue: mpsc::UnboundedSender<Waiting>,
+    backlog: Arc<Backlog>,
     /// Ends the desk in bounded time once it is dropped.
     closing: DropGuard,
     desk: JoinHandle<()>,
@@ -64,6 +63,43 @@ pub(crate) struct Beside {
     pub(crate) params: Option<Arc<HeaderMap>>,
 }
 
+/// How many bytes of a link wait.
+#[derive(Debug, Default)]
+struct Backlog {
+    bytes: AtomicUsize,
+    /// They have become fewer.
+    moved: Notify,
+}
+
+impl Backlog {
+    fn queued(self: &Arc<Self>, bytes: usize) -> Queued {
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        Queued { backlog: Arc::clone(self), bytes }
+    }
+}
+
+/// Bytes that count as queued for as long as this lives.
+#[derive(Debug)]
+pub(crate) struct Queued {
+    backlog: Arc<Backlog>,
+    bytes: usize,
+}
+
+impl Drop for Queued {
+    fn drop(&mut self) {
+        self.backlog.bytes.fetch_sub(self.bytes, Ordering::Relaxed);
+        self.backlog.moved.notify_one();
+    }
+}
+
+/// A frame of the client that waits, and what belongs to it.
+#[derive(Debug)]
+pub(crate) struct Waiting {
+    pub(crate) frame: Bytes,
+    pub(crate) beside: Beside,
+    pub(crate) queued: Queued,
+}
+
 impl Link {
     /// A link of `caller` on which nothing has been sent, and the frames that come from the server. It runs on the current
     /// runtime.
@@ -71,13 +107,12 @@ impl Link {
         let (out, arrivals) = mpsc::channel(MOST_ARRIVALS);
         let (news, heard) = mpsc::unbounded_channel();
         let (queue, frames) = mpsc::unbounded_channel();
-        let (queued, moved) = (Arc::new(AtomicUsize::new(0)), Arc::new(Notify::new()));
         let context = Arc::new(Context::new(server, server.room.of(caller), out, news));
         let lost = CancellationToken::new();
-        let desk = Desk::new(context, Arc::clone(&queued), Arc::clone(&moved), lost.clone());
+        let desk = Desk::new(context, lost.clone());
         let closing = CancellationToken::new();
         let desk = tokio::spawn(desk.run(frames, heard, closing.clone()));
-        (Self { queue, queued, moved, closing: closing.drop_guard(), desk, lost }, arrivals)
+        (Self { queue, backlog: Arc::default(), closing: closing.drop_guard(), desk, lost }, arrivals)
     }
 
     /// Sends a frame of the client, after all before it. What becomes of it comes out with the arrivals.
@@ -86,9 +121,9 @@ impl Link {
     }
 
     pub(crate) fn send_with(&self, frame: Bytes, beside: Beside) {
-        self.queued.fetch_add(frame.len(), Ordering::Relaxed);
+        let queued = self.backlog.queued(frame.len());
         // The desk goes on for as long as there is a queue.
-        let _ = self.queue.send((frame, beside));
+        let _ = self.queue.send(Waiting { frame, beside, queued });
     }
 
     /// Completes when the server has forgotten a session of this link.
@@ -96,14 +131,14 @@ impl Link {
         self.lost.clone().cancelled_owned()
     }
 
-    /// How many bytes wait to be sent.
+    /// How many bytes wait to be sent, and of what the server has to acknowledge also those that it has not.
     pub fn queued(&self) -> usize {
-        self.queued.load(Ordering::Relaxed)
+        self.backlog.bytes.load(Ordering::Relaxed)
     }
 
     /// Completes when fewer bytes wait than before.
     pub async fn moved(&self) {
-        self.moved.notified().await;
+        self.backlog.moved.notified().await;
     }
 
     /// Sends what is queued, ends the session, and lets go of every open request, in bounded time.

@@ -8,7 +8,6 @@ use std::{
     time::Duration,
 };
 
-use bytes::Bytes;
 use http::{HeaderMap, Response, StatusCode};
 use hyper::body::Incoming;
 use tokio::{
@@ -23,7 +22,7 @@ use super::{
     dial::collect,
     exchange::{backoff, post},
     failure::Failure,
-    link::Beside,
+    link::Waiting,
     session::Session,
 };
 
@@ -41,12 +40,11 @@ pub(crate) struct Letter {
     /// What the desk knows it by.
     pub(crate) number: u64,
     pub(crate) headers: HeaderMap,
-    pub(crate) body: Bytes,
-    /// It counts as held until the server has it.
-    pub(crate) _beside: Beside,
+    /// It counts as held, and as queued, until the server has it.
+    pub(crate) waiting: Waiting,
     pub(crate) note: Note,
-    /// For how long what follows waits for it; nothing: for as long as it may take.
-    pub(crate) patience: Option<Duration>,
+    /// For how long what follows waits for it.
+    pub(crate) patience: Duration,
 }
 
 /// What the server answers with 202.
@@ -72,9 +70,9 @@ enum Taken {
     Lost,
 }
 
-/// Sends what the server answers with 202. An answer that is lost is sent again: it counts once, by its id.
+/// Sends what the server answers with 202, and says so once it no longer counts. An answer that is lost is sent again: it counts once, by its id.
 pub(crate) async fn deliver(context: Arc<Context>, session: Option<Arc<Session>>, letter: Letter) {
-    let Letter { number, headers, body, _beside, note, patience } = letter;
+    let Letter { number, headers, waiting, note, patience } = letter;
     let (tries, after, call) = match note {
         Note::Notification { after } => (1, after, None),
         Note::Answer { call } => (MOST_TRIES, None, call),
@@ -87,7 +85,7 @@ pub(crate) async fn deliver(context: Arc<Context>, session: Option<Arc<Session>>
             if before > 0 {
                 sleep(backoff(Some(FIRST_AGAIN), before - 1)).await;
             }
-            let request = post(&context, &headers, body.clone(), None);
+            let request = post(&context, &headers, waiting.frame.clone(), None);
             let taken = match context.server.http.request(request).await {
                 Ok(response) => take(&context, response, session.as_deref()).await,
                 Err(error) => {
@@ -104,16 +102,12 @@ pub(crate) async fn deliver(context: Arc<Context>, session: Option<Arc<Session>>
     };
     let was_overdue = AtomicBool::new(false);
     let time = async {
-        if let Some(patience) = patience {
-            sleep(patience).await;
-            context.tell(News::Overtaken(number));
-            sleep(OVERDUE.saturating_sub(patience)).await;
-            was_overdue.store(true, Ordering::Relaxed);
-            context.tell(News::Overdue);
-            sleep(SHORT.saturating_sub(patience.max(OVERDUE))).await;
-        } else {
-            sleep(SHORT).await;
-        }
+        sleep(patience).await;
+        context.tell(News::Overtaken(number));
+        sleep(OVERDUE.saturating_sub(patience)).await;
+        was_overdue.store(true, Ordering::Relaxed);
+        context.tell(News::Overdue);
+        sleep(SHORT.saturating_sub(patience.max(OVERDUE))).await;
     };
     let taken = tokio::select! {
         biased;
@@ -128,6 +122,7 @@ pub(crate) async fn deliver(context: Arc<Context>, session: Option<Arc<Session>>
     {
         call.cancel();
     }
+    drop(waiting);
     let (is_delivered, was_overdue) = (taken == Taken::Yes, was_overdue.load(Ordering::Relaxed));
     context.tell(News::Delivered { note: number, is_delivered, was_overdue });
 }

@@ -6,3 +6,5 @@ mod ending;
 mod rig;
 #[cfg(test)]
 mod server_stream;
+#[cfg(test)]
+mod unacknowledged;
