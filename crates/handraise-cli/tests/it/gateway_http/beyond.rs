@@ -27,14 +27,15 @@ fn own_address() -> Option<String> {
     (!address.is_loopback()).then(|| address.to_string())
 }
 
-/// What a TLS client of somebody else's is answered, who believes this authority: the status and the body.
-fn encrypted(authority: &str, address: &str, request: &[u8]) -> Option<(u16, String)> {
+/// What a TLS client of somebody else's is answered, who believes this authority: the status and the body, or what it says
+/// where it gets no answer.
+fn encrypted(authority: &str, address: &str, request: &[u8]) -> Result<(u16, String), String> {
     let mut client = Command::new("openssl")
         .args(["s_client", "-quiet", "-verify_return_error", "-verify_hostname", "localhost"])
         .args(["-CAfile", authority, "-connect", address])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
-        .stderr(Stdio::null())
+        .stderr(Stdio::piped())
         .spawn()
         .unwrap();
     let mut stdin = client.stdin.take().unwrap();
@@ -43,8 +44,8 @@ fn encrypted(authority: &str, address: &str, request: &[u8]) -> Option<(u16, Str
     let output = client.wait_with_output().unwrap();
     drop(stdin);
     let answer = String::from_utf8(output.stdout).unwrap();
-    let (head, body) = answer.split_once("\r\n\r\n")?;
-    Some((head.split(' ').nth(1)?.parse().ok()?, format!("{head}\r\n\r\n{body}")))
+    let status = answer.split_once("\r\n\r\n").and_then(|(head, _)| head.split(' ').nth(1)?.parse().ok());
+    status.map(|status| (status, answer)).ok_or_else(|| String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
 /// A request whose connection ends with its answer.
@@ -87,7 +88,9 @@ fn s10_beyond_loopback_callers_are_served_over_tls_and_nobody_else() {
     let addresses = std::iter::once("127.0.0.1".to_owned()).chain(own_address());
     for (number, address) in (1..).zip(addresses) {
         let (at, is_local) = (format!("{address}:{port}"), address == "127.0.0.1");
-        let ask = |request: &[u8]| encrypted(&authority, &at, request).unwrap_or_else(|| panic!("{at}"));
+        let ask = |request: &[u8]| {
+            encrypted(&authority, &at, request).unwrap_or_else(|error| panic!("{at}: {error}"))
+        };
         for stranger in [&[][..], &[("Authorization", "Bearer token of eve")]] {
             assert_eq!(ask(&request("POST", "/mcp", stranger, &opening)).0, 401, "{at}");
         }
@@ -122,10 +125,10 @@ fn s10_beyond_loopback_callers_are_served_over_tls_and_nobody_else() {
         assert!(open.try_head().is_none_or(|head| head.status == 400), "{at}");
     }
     // A client that does not believe the certificate says nothing to us.
-    assert!(
+    let said =
         encrypted(&certificate, &format!("127.0.0.1:{port}"), &request("POST", "/mcp", &[ADA], &opening))
-            .is_none()
-    );
+            .unwrap_err();
+    assert!(said.contains("certificate verify failed"), "{said}");
 }
 
 #[test]

@@ -72,7 +72,8 @@ fn who_sends_no_more_gets_the_answer_of_its_session_whoever_reads_the_request() 
         assert!(events.len() > 3 && events.last().unwrap()["id"] == 5, "{events:?}");
         assert_over(stream);
     }
-    assert_eq!(front.metric("connections"), 1, "the one that asks");
+    // The one that asks.
+    wait_for("their places", || (front.metric("connections") == 1).then_some(()));
 }
 
 #[test]
