@@ -42,6 +42,9 @@ struct Inside<W> {
     is_over: bool,
     /// When the store was last looked at, on the clock that runs through suspend, in milliseconds.
     checked_ms: u64,
+    /// How often looking at it was begun, and which of them found what is known.
+    checks: u64,
+    known_by: u64,
     /// What was wrong with it then.
     trouble: Option<String>,
 }
@@ -74,6 +77,8 @@ impl<W: Send + 'static> Spender<W> {
             complaints,
             is_over: false,
             checked_ms: clock.boot_millis(),
+            checks: 0,
+            known_by: 0,
             trouble: None,
         };
         let (inside, moved) = (Mutex::new(inside), Condvar::new());
@@ -132,7 +137,8 @@ impl<W> Desk<W> {
                     inside = self.lock();
                     continue;
                 }
-                let waited = self.moved.wait_timeout(inside, self.checked_every);
+                let left = inside.left(self.clock.boot_millis(), self.checked_every);
+                let waited = self.moved.wait_timeout(inside, left);
                 (inside, _) = waited.unwrap_or_else(PoisonError::into_inner);
                 continue;
             };
@@ -150,18 +156,11 @@ impl<W> Desk<W> {
         }
     }
 
-    /// Looks at the store, and logs what has changed.
+    /// Looks at the store, and logs what has changed. Nobody is kept waiting for the disk meanwhile.
     fn check(&self, store: &Store) {
+        let number = self.lock().begin_check();
         let trouble = store.check().err().map(|error| error.to_string());
-        let mut inside = self.lock();
-        if inside.trouble != trouble {
-            if let Some(trouble) = &trouble {
-                tracing::error!("guarded calls do not run: {trouble}");
-            } else {
-                tracing::info!("guarded calls run again: spent confirmations can be kept");
-            }
-            inside.trouble = trouble;
-        }
+        self.lock().found(number, trouble);
     }
 
     fn lock(&self) -> MutexGuard<'_, Inside<W>> {
@@ -177,6 +176,33 @@ impl<W> Inside<W> {
             self.checked_ms = now_ms;
         }
         is_due
+    }
+
+    /// How long it is until then.
+    fn left(&self, now_ms: u64, every: Duration) -> Duration {
+        every.saturating_sub(Duration::from_millis(now_ms.saturating_sub(self.checked_ms)))
+    }
+
+    /// The number of a look at the store that begins now.
+    fn begin_check(&mut self) -> u64 {
+        self.checks += 1;
+        self.checks
+    }
+
+    /// What the look of that number found; one that began later knows better.
+    fn found(&mut self, number: u64, trouble: Option<String>) {
+        if number < self.known_by {
+            return;
+        }
+        self.known_by = number;
+        if self.trouble != trouble {
+            if let Some(trouble) = &trouble {
+                tracing::error!("guarded calls do not run: {trouble}");
+            } else {
+                tracing::info!("guarded calls run again: spent confirmations can be kept");
+            }
+            self.trouble = trouble;
+        }
     }
 
     fn complain(&mut self, what: &str) {
@@ -203,6 +229,18 @@ mod tests {
     use handraise_transport::clock::{Clock as _, SystemClock};
 
     use super::*;
+
+    fn inside() -> Inside<()> {
+        Inside {
+            turns: Turns::default(),
+            complaints: Limited::new(SystemClock::shared()),
+            is_over: false,
+            checked_ms: 0,
+            checks: 0,
+            known_by: 0,
+            trouble: None,
+        }
+    }
 
     /// Waits until the store's trouble is as wanted; it is looked at every few milliseconds.
     #[track_caller]
@@ -233,14 +271,27 @@ mod tests {
     }
 
     #[test]
+    fn s5_of_two_looks_at_once_the_later_one_counts() {
+        let mut inside = inside();
+        let (first, second) = (inside.begin_check(), inside.begin_check());
+        inside.found(second, Some("full".into()));
+        inside.found(first, None);
+        assert_eq!(inside.trouble.as_deref(), Some("full"));
+        let third = inside.begin_check();
+        inside.found(third, None);
+        assert_eq!(inside.trouble, None);
+    }
+
+    #[test]
+    fn s5_who_waits_waits_only_until_the_next_look_is_due() {
+        let inside = Inside { checked_ms: 1_000, ..inside() };
+        let left = [1_000, 31_000, 60_999, 61_000, 200_000].map(|now| inside.left(now, CHECKED_EVERY));
+        assert_eq!(left, [60_000, 30_000, 1, 0, 0].map(Duration::from_millis));
+    }
+
+    #[test]
     fn a_store_is_looked_at_by_one_thread_a_minute() {
-        let mut inside: Inside<()> = Inside {
-            turns: Turns::default(),
-            complaints: Limited::new(SystemClock::shared()),
-            is_over: false,
-            checked_ms: 1_000,
-            trouble: None,
-        };
+        let mut inside = Inside { checked_ms: 1_000, ..inside() };
         let due = [60_999, 61_000, 61_000, 120_999, 121_000].map(|now| inside.is_due(now, CHECKED_EVERY));
         assert_eq!(due, [false, true, false, false, true]);
     }
