@@ -325,8 +325,11 @@ impl Store {
         bounds: &Bounds,
     ) -> Result<Announced, StoreError> {
         let mut announced = self.announce_all(now, std::slice::from_ref(new), bounds).await?;
-        // There are as many as were asked for.
-        announced.pop().unwrap_or(Ok(Announced::NotOwner))
+        // There are as many as were asked for; it is nobody's fault where there are not.
+        match announced.pop() {
+            Some(announced) => announced,
+            None => on!(self, _db => Err(unanswered())),
+        }
     }
 
     /// The same for several, each under another id, in their order. Those that are new are written together. What came of
@@ -344,6 +347,9 @@ impl Store {
             let rows = news.iter().map(|new| NewRow::of(now, new)).collect::<Result<Vec<_>, Failure>>()?;
             let queries = news.iter().zip(&rows).map(|(new, row)| row.insert(now, new, bounds));
             let outcomes = db.write_all(queries.collect::<Result<_, Failure>>()?).await?;
+            if outcomes.len() != news.len() {
+                return Err(unanswered());
+            }
             let mut announced = Vec::with_capacity(news.len());
             for ((new, row), outcome) in news.iter().zip(rows).zip(outcomes) {
                 let one: Result<Announced, Failure> = async {
@@ -377,6 +383,11 @@ impl Store {
             Ok(by_id!(reader, id).map(|OwnedAsk { ask, instance }| (ask, instance)))
         })
     }
+}
+
+/// The database did not say what came of each of several asks.
+fn unanswered() -> Failure {
+    Failure::Driver(sqlx::Error::Protocol("fewer outcomes than asks".into()))
 }
 
 /// The transcript entry of an opened ask (AC-08). It says what is asked; the ask itself is `pending_id`.

@@ -15,7 +15,7 @@ use crate::{
 /// Most that are written together: the first of them waits for the last.
 const MOST_TOGETHER: usize = 64;
 /// How many may wait; whoever comes then waits for a place.
-const MOST_WAITING: usize = 1_024;
+pub(super) const MOST_WAITING: usize = 1_024;
 
 /// What a caller wants written.
 #[derive(Debug)]
@@ -54,9 +54,9 @@ impl Places {
         Some(Place { _permit: Arc::clone(&self.0).acquire_owned().await.ok()? })
     }
 
-    /// So many places at once, never more than there are.
+    /// So many places at once, of [`MOST_WAITING`] at most: more would be waited for in vain.
     pub(super) async fn take_many(&self, count: usize) -> Option<Vec<Place>> {
-        let count = u32::try_from(count.min(MOST_WAITING)).ok()?;
+        let count = u32::try_from(count).ok()?;
         let mut all = Arc::clone(&self.0).acquire_many_owned(count).await.ok()?;
         let place = |_| all.split(1).map(|permit| Place { _permit: permit });
         (0..count).map(place).collect()

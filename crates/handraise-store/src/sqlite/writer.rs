@@ -20,7 +20,7 @@ use rusqlite::Connection;
 use tokio::{sync::oneshot, task};
 
 use super::{
-    desk::{Desk, Next, Places, Wanted},
+    desk::{Desk, MOST_WAITING, Next, Places, Wanted},
     hot,
 };
 use crate::{
@@ -80,11 +80,16 @@ impl Writer {
         outcome.await.map_err(|_| closed())?
     }
 
-    /// The same for several, which are written in their order, and together where they fit. What came of each.
+    /// The same for several, which are written in their order, and together where they fit. What came of each. Of more than
+    /// may wait none is written.
     pub(super) async fn write_all(
         &self,
         statements: Vec<Statement>,
     ) -> Result<Vec<Result<Outcome, Failure>>, Failure> {
+        if statements.len() > MOST_WAITING {
+            let what = format!("{} statements at once, {MOST_WAITING} may wait", statements.len());
+            return Err(Failure::Driver(sqlx::Error::Protocol(what)));
+        }
         let places = self.0.places.take_many(statements.len()).await.ok_or_else(closed)?;
         let mut outcomes = Vec::with_capacity(places.len());
         let mut lent = None;

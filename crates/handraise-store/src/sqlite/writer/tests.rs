@@ -144,6 +144,12 @@ async fn several_of_one_caller_are_one_transaction_in_their_order_and_a_bad_one_
     held.commit().await.unwrap();
     rig.writer.write(note(ADD, "g")).await.unwrap();
     assert_eq!(rig.notes().await, ["a", "b", "c", "d", "e", "f", "first of b", "g"]);
+    let too_many = (0..=MOST_WAITING).map(|_| note(ADD, "i")).collect();
+    assert!(rig.writer.write_all(too_many).await.is_err());
+    assert_eq!(rig.notes().await.len(), 8, "none of them, rather than some");
+    let as_many_as_wait = (0..MOST_WAITING).map(|n| note(ADD, &format!("many {n}"))).collect();
+    assert!(rig.writer.write_all(as_many_as_wait).await.unwrap().iter().all(Result::is_ok));
+    assert_eq!(rig.notes().await.len(), 8 + MOST_WAITING);
     rig.writer.close().await;
     assert!(rig.writer.write_all(vec![note(ADD, "h")]).await.is_err());
 }
