@@ -11,7 +11,10 @@ const REPEAT: u64 = 120;
 /// Watches over the card that is on screen.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Guard {
+    /// When what changed last was painted.
     changed: u64,
+    /// Whether what is on screen is not yet what there is.
+    is_unpainted: bool,
     run_began: u64,
     last_key: Option<u64>,
     /// How long after the same key the last one came.
@@ -19,9 +22,17 @@ pub(super) struct Guard {
 }
 
 impl Guard {
-    /// A card appeared, moved, or says something else now; what the person scrolls is their own doing.
-    pub(super) fn changed(&mut self, now: u64) {
-        self.changed = now;
+    /// A card appeared, moved, or says something else, from the next paint on; what the person scrolls is their own doing.
+    /// Until then nothing answers it.
+    pub(super) fn changed(&mut self) {
+        self.is_unpainted = true;
+    }
+
+    /// What there is is on screen now.
+    pub(super) fn painted(&mut self, now: u64) {
+        if std::mem::take(&mut self.is_unpainted) {
+            self.changed = now;
+        }
     }
 
     /// To be told of every key, and whether it is the one before again.
@@ -36,7 +47,7 @@ impl Guard {
 
     /// What the key pressed last may do.
     pub(super) fn allows(&self) -> Allowed {
-        let is_still = self.run_began >= self.changed.saturating_add(STILL);
+        let is_still = !self.is_unpainted && self.run_began >= self.changed.saturating_add(STILL);
         let is_after = |least: u64| self.same_after.is_none_or(|gap| gap >= least);
         Allowed { choosing: is_still && is_after(REPEAT), sending: is_still && is_after(HELD) }
     }
@@ -59,7 +70,8 @@ mod tests {
 
     fn at(changed: u64) -> Guard {
         let mut guard = Guard::default();
-        guard.changed(changed);
+        guard.changed();
+        guard.painted(changed);
         guard
     }
 
@@ -73,6 +85,20 @@ mod tests {
     fn s40_a_card_must_have_stood_still_for_350_ms() {
         check(&mut at(1_000), 1_349, false, false);
         check(&mut at(1_000), 1_350, false, true);
+    }
+
+    #[test]
+    fn s40_the_time_counts_from_the_paint() {
+        let mut guard = at(0);
+        guard.changed();
+        check(&mut guard, 1_000, false, false);
+        guard.painted(2_000);
+        // Read before the paint, and taken after it.
+        check(&mut guard, 1_400, false, false);
+        check(&mut guard, 2_349, false, false);
+        // Painting the same again is no change.
+        guard.painted(2_600);
+        check(&mut guard, 2_700, false, true);
     }
 
     #[test]
@@ -104,7 +130,8 @@ mod tests {
             for (gap, is_change, is_same) in steps {
                 now += gap;
                 if is_change {
-                    guard.changed(now);
+                    guard.changed();
+                    guard.painted(now);
                     changed = now;
                 } else {
                     guard.key(now, is_same);

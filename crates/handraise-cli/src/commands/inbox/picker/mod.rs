@@ -162,7 +162,7 @@ async fn pick(context: &Context, client: Client) -> Exit {
             }
             _ = resized.recv() => {
                 run.screen.clear();
-                run.picker.resized(SystemClock.boot_millis());
+                run.picker.resized();
                 Vec::new()
             }
             _ = tick.tick() => Vec::new(),
@@ -201,27 +201,24 @@ impl Run {
         let now = SystemClock.wall().to_zoned_datetime(self.zone.clone());
         let frame = view::frame(&mut self.picker, &now, Screen::size());
         self.screen.paint(&frame).context("the terminal cannot be written to")?;
-        if let Some((id, questions)) = frame.painted
-            && let Some(effect) = self.picker.painted(SystemClock.boot_millis(), &id, &questions)
-        {
+        if let Some(effect) = self.picker.painted(SystemClock.boot_millis(), frame.painted.as_ref()) {
             self.perform(effect);
         }
         Ok(())
     }
 
     fn said(&mut self, said: Said) -> anyhow::Result<()> {
-        let now = SystemClock.boot_millis();
         match said {
-            Said::Lost => self.picker.lost(now, true),
-            Said::Back => self.picker.lost(now, false),
+            Said::Lost => self.picker.lost(true),
+            Said::Back => self.picker.lost(false),
             Said::Event(Event { name, data, .. }) => match name.as_str() {
                 event::SNAPSHOT => {
                     let snapshot: Snapshot = understood(&data)?;
-                    self.picker.snapshot(now, snapshot.asks, snapshot.next_cursor);
+                    self.picker.snapshot(snapshot.asks, snapshot.next_cursor);
                 }
                 event::ASK_OPENED | event::ASK_UPDATED | event::ASK_SETTLED => {
                     let ask: Ask = understood(&data)?;
-                    self.picker.changed(now, &ask);
+                    self.picker.changed(&ask);
                 }
                 _ => {}
             },
@@ -236,9 +233,9 @@ impl Run {
                 self.picker.no_more();
                 self.picker.note = Some(format!("{error:#}"));
             }
-            Told::Together(asks) => self.picker.answered_together(SystemClock.boot_millis(), asks),
+            Told::Together(asks) => self.picker.answered_together(asks),
             Told::NotSeen(id) => self.picker.not_seen(&id),
-            Told::Verdict(id, verdict) => self.picker.verdict(SystemClock.boot_millis(), &id, verdict),
+            Told::Verdict(id, verdict) => self.picker.verdict(&id, verdict),
         }
     }
 

@@ -83,7 +83,7 @@ pub(super) struct Picker {
 
 impl Picker {
     /// Everything that is open replaces what is known.
-    pub(super) fn snapshot(&mut self, now: u64, asks: Vec<Ask>, next_page: Option<String>) {
+    pub(super) fn snapshot(&mut self, asks: Vec<Ask>, next_page: Option<String>) {
         let known: BTreeSet<String> = self.asks.iter().map(|ask| ask.id.clone()).collect();
         if self.is_loaded {
             let fresh = asks.iter().map(|ask| &ask.id).filter(|id| !known.contains(*id));
@@ -97,7 +97,7 @@ impl Picker {
         if let Some(card) = &self.card
             && let Some(ask) = self.asks.iter().find(|ask| ask.id == card.ask.id).cloned()
         {
-            self.update_card(now, ask);
+            self.update_card(ask);
         }
     }
 
@@ -117,7 +117,7 @@ impl Picker {
     }
 
     /// An ask opened, changed or ended.
-    pub(super) fn changed(&mut self, now: u64, ask: &Ask) {
+    pub(super) fn changed(&mut self, ask: &Ask) {
         let at = self.asks.iter().position(|known| known.id == ask.id);
         match (ask.state == AskState::Settled, at) {
             (true, _) => {
@@ -144,40 +144,38 @@ impl Picker {
                 }
             }
         }
-        self.update_card(now, ask.clone());
+        self.update_card(ask.clone());
     }
 
-    pub(super) fn update_card(&mut self, now: u64, ask: Ask) {
+    pub(super) fn update_card(&mut self, ask: Ask) {
         if let Some(card) = &mut self.card
             && card.ask.id == ask.id
             && card.update(ask)
         {
-            self.guard.changed(now);
+            self.guard.changed();
         }
     }
 
     /// The inbox cannot be reached, or can be again.
-    pub(super) fn lost(&mut self, now: u64, is_lost: bool) {
+    pub(super) fn lost(&mut self, is_lost: bool) {
         self.is_lost = is_lost;
-        self.guard.changed(now);
+        self.guard.changed();
     }
 
     /// The terminal has another size, so that everything is elsewhere.
-    pub(super) fn resized(&mut self, now: u64) {
-        self.guard.changed(now);
+    pub(super) fn resized(&mut self) {
+        self.guard.changed();
     }
 
-    /// These questions of an ask are on screen now.
-    pub(super) fn painted(&mut self, now: u64, id: &str, questions: &[usize]) -> Option<Effect> {
-        let card = self.card.as_mut().filter(|card| card.ask.id == id)?;
-        if card.painted.is_empty() {
-            // It appeared just now.
-            self.guard.changed(now);
-        }
+    /// What there is is on screen now: these questions of an ask, where its card is.
+    pub(super) fn painted(&mut self, now: u64, card: Option<&(String, Vec<usize>)>) -> Option<Effect> {
+        self.guard.painted(now);
+        let (id, questions) = card?;
+        let card = self.card.as_mut().filter(|card| card.ask.id == *id)?;
         card.painted.extend(questions);
         let is_open = card.ask.state != AskState::Settled;
-        (is_open && card.was_seen() && self.seen.insert(id.to_owned()))
-            .then(|| Effect::Seen { id: id.to_owned(), digest: card.ask.digest.clone() })
+        (is_open && card.was_seen() && self.seen.insert(id.clone()))
+            .then(|| Effect::Seen { id: id.clone(), digest: card.ask.digest.clone() })
     }
 
     /// The report of that was not taken; it is tried again when the card is opened again.
@@ -195,7 +193,7 @@ impl Picker {
         }
         if self.has_help {
             self.has_help = false;
-            self.guard.changed(now);
+            self.guard.changed();
             return Vec::new();
         }
         let in_field = self.is_finding
@@ -207,40 +205,40 @@ impl Picker {
         match key {
             Key::Char('?') if !in_field => self.has_help = true,
             Key::Char('g') if !in_field => self.pair_until = now + PAIR,
-            Key::Char('i') if is_second && !in_field => self.back_to_list(now),
+            Key::Char('i') if is_second && !in_field => self.back_to_list(),
             // On the page they lead elsewhere; here they must not skip the card.
             Key::Char('s' | 'c') if is_second && !in_field => {
                 self.say("Sessions and clients are on the page.");
             }
             Key::Char('x') if !in_field => self.mark(),
-            _ => return self.key_of_view(now, key),
+            _ => return self.key_of_view(key),
         }
         Vec::new()
     }
 
-    fn key_of_view(&mut self, now: u64, key: &Key) -> Vec<Effect> {
-        if self.card.is_some() { self.key_on_card(now, key) } else { self.key_on_list(now, key) }
+    fn key_of_view(&mut self, key: &Key) -> Vec<Effect> {
+        if self.card.is_some() { self.key_on_card(key) } else { self.key_on_list(key) }
     }
 
-    fn key_on_card(&mut self, now: u64, key: &Key) -> Vec<Effect> {
+    fn key_on_card(&mut self, key: &Key) -> Vec<Effect> {
         let allowed = self.guard.allows();
         let Some(card) = &mut self.card else { return Vec::new() };
         match card.key(key, allowed) {
             Act::Stay => Vec::new(),
             Act::Close => {
-                self.back_to_list(now);
+                self.back_to_list();
                 Vec::new()
             }
             Act::Step(by) => {
                 let effects = self.step(by);
-                self.open(now);
+                self.open();
                 effects
             }
             Act::Send(request) => vec![Effect::Send { id: card.ask.id.clone(), request }],
         }
     }
 
-    fn key_on_list(&mut self, now: u64, key: &Key) -> Vec<Effect> {
+    fn key_on_list(&mut self, key: &Key) -> Vec<Effect> {
         if self.is_finding {
             match key {
                 Key::Enter => self.is_finding = false,
@@ -266,7 +264,7 @@ impl Picker {
             Key::PageUp => return self.step(-10),
             Key::Home => return self.step(isize::MIN),
             Key::End => return self.step(isize::MAX),
-            Key::Enter => self.open(now),
+            Key::Enter => self.open(),
             Key::Char('/') => self.is_finding = true,
             Key::Ctrl('s') | Key::CtrlEnter => return self.answer_together(),
             Key::Escape => {
@@ -335,7 +333,7 @@ impl Picker {
         }
     }
 
-    fn open(&mut self, now: u64) {
+    fn open(&mut self) {
         let Some(ask) = self.selected.as_ref().and_then(|id| self.asks.iter().find(|ask| ask.id == *id))
         else {
             return;
@@ -345,7 +343,7 @@ impl Picker {
         let drafts = self.drafts.remove(&ask.id).unwrap_or_else(|| Drafts::new(&ask));
         self.fresh.remove(&ask.id);
         self.card = Some(Card::new(ask, drafts));
-        self.guard.changed(now);
+        self.guard.changed();
     }
 
     /// Says something on what is on screen.
@@ -354,9 +352,9 @@ impl Picker {
         *note = Some(words.to_owned());
     }
 
-    fn back_to_list(&mut self, now: u64) {
+    fn back_to_list(&mut self) {
         self.close();
-        self.guard.changed(now);
+        self.guard.changed();
     }
 
     /// Closes the card and keeps what is entered, secrets excepted (S33).

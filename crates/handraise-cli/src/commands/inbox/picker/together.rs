@@ -43,12 +43,12 @@ impl Picker {
     }
 
     /// What became of that.
-    pub(super) fn answered_together(&mut self, now: u64, asks: Result<Vec<handraise_api::ask::Ask>, String>) {
-        self.guard.changed(now);
+    pub(super) fn answered_together(&mut self, asks: Result<Vec<handraise_api::ask::Ask>, String>) {
+        self.guard.changed();
         self.note = Some(match asks {
             Ok(asks) => {
                 for ask in &asks {
-                    self.changed(now, ask);
+                    self.changed(ask);
                 }
                 format!("{} were answered together, and delivered.", asks.len())
             }

@@ -10,10 +10,10 @@ use super::{
 
 impl Picker {
     /// What the inbox said to an answer of ours.
-    pub(super) fn verdict(&mut self, now: u64, id: &str, verdict: Result<Verdict, String>) {
-        self.guard.changed(now);
+    pub(super) fn verdict(&mut self, id: &str, verdict: Result<Verdict, String>) {
+        self.guard.changed();
         if let Ok(Verdict::Delivered(ask)) = &verdict {
-            self.changed(now, ask);
+            self.changed(ask);
         }
         let Some(card) = self.card.as_mut().filter(|card| card.ask.id == id) else {
             self.note = elsewhere(&verdict);

@@ -30,7 +30,7 @@ struct Rig {
 impl Rig {
     fn new(asks: Vec<Ask>) -> Self {
         let mut picker = Picker::default();
-        picker.snapshot(10_000, asks, None);
+        picker.snapshot(asks, None);
         let (size, zone) = (Size { columns: 80, rows: 40 }, TimeZone::UTC);
         let mut rig = Self { picker, now: 10_000, size, zone, effects: Vec::new() };
         rig.paint();
@@ -52,9 +52,7 @@ impl Rig {
     fn paint(&mut self) -> Vec<String> {
         let frame =
             view::frame(&mut self.picker, &sample::now().to_zoned_datetime(self.zone.clone()), self.size);
-        if let Some((id, questions)) = &frame.painted {
-            self.effects.extend(self.picker.painted(self.now, id, questions));
-        }
+        self.effects.extend(self.picker.painted(self.now, frame.painted.as_ref()));
         assert_eq!(frame.lines.len(), self.size.rows);
         frame.lines.iter().map(Line::plain).collect()
     }
@@ -126,7 +124,7 @@ impl Rig {
     fn verdict(&mut self, verdict: Verdict) {
         self.wait(50);
         let id = sample::ask().id;
-        self.picker.verdict(self.now, &id, Ok(verdict));
+        self.picker.verdict(&id, Ok(verdict));
         self.paint();
     }
 }
@@ -307,11 +305,45 @@ fn s40_a_held_enter_on_submit_sends_once() {
 fn s40_a_change_of_the_card_starts_the_time_anew() {
     let mut rig = Rig::open(sample::single(Source::Script));
     let gone = Ask { holder_connected: false, ..sample::single(Source::Script) };
-    rig.picker.changed(rig.now, &gone);
+    rig.picker.changed(&gone);
     rig.wait(300);
     rig.press_now(&Key::Char('1'));
     rig.shows("( ) yes");
     rig.shows("Not connected: an answer cannot reach it now");
+}
+
+#[test]
+fn s40_keys_that_were_read_before_a_card_is_painted_again_answer_nothing() {
+    let mut rig = Rig::open(sample::single(Source::Script));
+    rig.press(&Key::Char('?'));
+    rig.wait(1_000);
+    // It closes the help. What is read meanwhile is taken after the paint, which comes a second late.
+    rig.effects.extend(rig.picker.key(rig.now, &Key::Escape));
+    let read = rig.now + 400;
+    // Not painted yet, and the key comes long after.
+    rig.effects.extend(rig.picker.key(read, &Key::Char('1')));
+    rig.wait(1_000);
+    rig.shows("( ) yes");
+    rig.effects.extend(rig.picker.key(read + 400, &Key::Char('1')));
+    rig.shows("( ) yes");
+    rig.wait(349);
+    rig.press_now(&Key::Char('1'));
+    rig.shows("( ) yes");
+    rig.press(&Key::Char('1'));
+    rig.shows("(•) yes");
+}
+
+#[test]
+fn s40_painting_a_card_without_questions_again_is_no_change() {
+    let mut ask = sample::single(Source::Elicitation);
+    ask.content.url = Some("https://example.com/pay".into());
+    ask.content.questions.clear();
+    let mut rig = Rig::open(ask);
+    rig.press(&Key::End);
+    rig.wait(1_000);
+    rig.paint();
+    rig.press_now(&Key::Enter);
+    assert_eq!(rig.sent().len(), 1);
 }
 
 #[test]
@@ -331,7 +363,7 @@ fn s40_submitting_opens_no_other_card() {
     rig.submit();
     let id = rig.picker.card.as_ref().unwrap().ask.id.clone();
     let settled = Ask { id: id.clone(), ..sample::settled(several(1).remove(0)) };
-    rig.picker.verdict(rig.now, &id, Ok(Verdict::Delivered(Box::new(settled))));
+    rig.picker.verdict(&id, Ok(Verdict::Delivered(Box::new(settled))));
     rig.shows("You answered, and it was delivered.");
     assert_eq!(rig.picker.card.as_ref().unwrap().ask.id, id);
     assert_eq!(rig.picker.asks.len(), 1);
@@ -418,7 +450,7 @@ fn the_loser_of_a_race_sees_who_answered() {
 fn an_ask_that_ends_meanwhile_says_so_and_takes_no_answer() {
     let mut rig = Rig::open(sample::ask());
     rig.keys("s");
-    rig.picker.changed(rig.now, &sample::settled(sample::ask()));
+    rig.picker.changed(&sample::settled(sample::ask()));
     rig.press(&Key::Enter);
     rig.shows("Ended: Ada answered");
     rig.submit();
@@ -434,8 +466,8 @@ fn an_answer_whose_verdict_is_unknown_is_not_sent_twice() {
     rig.submit();
     assert_eq!(rig.sent().len(), 1);
     let sent = Ask { state: AskState::Sent, ..sample::ask() };
-    rig.picker.changed(rig.now, &sent);
-    rig.picker.changed(rig.now, &sample::ask());
+    rig.picker.changed(&sent);
+    rig.picker.changed(&sample::ask());
     rig.shows("Your answer did not arrive.");
     rig.submit();
     assert_eq!(rig.sent().len(), 1);
@@ -456,7 +488,7 @@ fn drafts_survive_other_cards_and_events_and_secrets_do_not() {
     rig.press(&Key::Escape);
     rig.shows("•••••••");
     rig.keys("jk");
-    rig.picker.changed(rig.now, &Ask { holder_connected: false, ..sample::ask() });
+    rig.picker.changed(&Ask { holder_connected: false, ..sample::ask() });
     rig.shows("(•) Postgres");
     rig.hides("•••••••");
 }
@@ -468,11 +500,11 @@ fn new_asks_enter_at_their_place_and_leave_the_selection() {
     let mut urgent = sample::single(Source::Tool);
     urgent.id = "urgent".into();
     urgent.deadline = Some("2026-11-29T14:01:00Z".parse().unwrap());
-    rig.picker.changed(rig.now, &urgent);
+    rig.picker.changed(&urgent);
     assert_eq!(rig.picker.asks[0].id, "urgent");
     assert_eq!(rig.picker.selected.as_deref(), Some("ask-0001"));
     assert!(rig.picker.fresh.contains("urgent"));
-    rig.picker.changed(rig.now, &Ask { id: "ask-0001".into(), ..sample::settled(sample::ask()) });
+    rig.picker.changed(&Ask { id: "ask-0001".into(), ..sample::settled(sample::ask()) });
     assert_eq!(rig.picker.selected.as_deref(), Some("ask-0000"), "the neighbour");
 }
 
@@ -507,7 +539,7 @@ fn a_choice_is_found_among_a_thousand_and_nothing_is_left_out() {
 #[test]
 fn more_asks_are_loaded_near_the_end_of_the_list() {
     let mut rig = Rig::new(several(20));
-    rig.picker.snapshot(rig.now, several(20), Some("next".into()));
+    rig.picker.snapshot(several(20), Some("next".into()));
     rig.press(&Key::End);
     rig.press(&Key::Up);
     assert_eq!(rig.effects, [Effect::LoadMore("next".into())], "asked for once");

@@ -37,13 +37,13 @@ fn s44_what_is_marked_is_answered_together() {
     rig.shows("2 marked · Ctrl-S answers them together, all or none");
     assert_eq!(together(&mut rig), [["ask-0000", "ask-0001"]]);
     rig.shows("Nothing is settled yet.");
-    rig.picker.answered_together(rig.now, Err("ask ask-0001 had ended".to_owned()));
+    rig.picker.answered_together(Err("ask ask-0001 had ended".to_owned()));
     rig.shows("had ended. None counts as answered");
     rig.wait(1_000);
     assert_eq!(together(&mut rig), [["ask-0000", "ask-0001"]], "they are still marked");
     let asks = ["ask-0000", "ask-0001"]
         .map(|id| sample::settled(Ask { id: id.into(), ..sample::single(Source::Permission) }));
-    rig.picker.answered_together(rig.now, Ok(asks.into()));
+    rig.picker.answered_together(Ok(asks.into()));
     rig.shows("1 open");
     rig.shows("2 were answered together");
     rig.wait(1_000);
@@ -94,6 +94,6 @@ fn g_and_i_lead_back_to_the_list_and_g_and_s_skip_nothing() {
 fn times_are_those_of_the_machine_s_zone() {
     let mut rig = Rig::open(sample::ask());
     rig.zone = TimeZone::fixed(jiff::tz::offset(-5));
-    rig.picker.changed(rig.now, &sample::settled(sample::ask()));
+    rig.picker.changed(&sample::settled(sample::ask()));
     rig.shows("at 09:00:00 -05");
 }
