@@ -1,6 +1,10 @@
 //! `handraise up`, `token`, `doctor`, `demo`: the inbox as its operator has it.
 
-use std::{os::unix::fs::PermissionsExt as _, path::Path, process::Stdio};
+use std::{
+    os::unix::{fs::PermissionsExt as _, process::CommandExt as _},
+    path::Path,
+    process::{Command, Stdio},
+};
 
 use serde_json::{Value, json};
 
@@ -91,7 +95,7 @@ fn an_inbox_that_can_write_nothing_is_not_ready_until_it_can_and_says_why() {
     // A limit on the size of files stands in for a full disk; what goes beyond is an error, and no signal.
     let words =
         ["-c", "trap '' XFSZ; exec \"$@\"", "sh", binary(), "up", "--no-open", "--listen", "127.0.0.1:0"];
-    let mut command = std::process::Command::new("sh");
+    let mut command = Command::new("sh");
     command.args(words).envs(home.handraise(&[]).get_envs().filter_map(|(name, value)| Some((name, value?))));
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let log = Collected::from(child.stderr.take().unwrap());
@@ -240,6 +244,35 @@ fn s5_doctor_says_whether_guarded_calls_can_run() {
     says(&[], false, "WRONG  confirmations: ");
     close(&spent, 0o700);
     says(&[], true, &format!("ok     confirmations: {} keeps what is spent", spent.display()));
+}
+
+#[test]
+fn s5_doctor_says_where_the_folder_of_spent_confirmations_cannot_be_made() {
+    let home = Home::new();
+    home.stdout(&["token", "list"]);
+    home.write_config("[[confirm]]\ntools = ['tapOn']\n");
+    let outer = home.data_dir().join("confirm");
+    std::fs::create_dir(&outer).unwrap();
+    let mut doctor = home.handraise(&["doctor"]);
+    if rustix::process::geteuid().is_root() {
+        // To whom no mode says anything.
+        const NOBODY: u32 = 65_534;
+        let owned = Command::new("chown").arg("-R").arg(NOBODY.to_string()).arg(home.path()).status();
+        assert!(owned.unwrap().success());
+        doctor.uid(NOBODY);
+    }
+    let mut says = |mode, words: &str| {
+        std::fs::set_permissions(&outer, std::fs::Permissions::from_mode(mode)).unwrap();
+        let output = doctor.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(said.contains(words), "{mode:o}: {said}{}", stderr(&output));
+    };
+    let (spent, outer) = (home.data_dir().join("confirm/spent"), outer.display());
+    says(0o700, &format!("note   confirmations: {} is not there yet", spent.display()));
+    says(
+        0o500,
+        &format!("{} cannot be made: nothing can be made in {outer}; guarded calls", spent.display()),
+    );
 }
 
 #[test]

@@ -19,29 +19,35 @@ pub(super) fn look(settings: &Settings) -> Option<Finding> {
             "confirmations: there is no data directory; what has confirmed a call is remembered by its gateway only",
         ));
     };
+    let folder = inner.iter().fold(base.clone(), |path, name| path.join(name));
     let none_run = |why: String| Some(wrong(format!("confirmations: {why}; guarded calls do not run")));
     match Store::existing(&base, &inner) {
         Ok(Some(path)) => match directory::write(&path) {
             Ok(()) => Some(fine(format!("confirmations: {} keeps what is spent", path.display()))),
             Err(error) => none_run(format!("nothing can be written in {}: {error}", path.display())),
         },
-        Ok(None) if can_be_made(&base) => {
-            let path = inner.iter().fold(base, |path, name| path.join(name));
-            Some(note(format!(
+        Ok(None) => match cannot_be_made(&folder) {
+            None => Some(note(format!(
                 "confirmations: {} is not there yet; handraise mcp makes it when it starts. Gateways that run already \
                  refuse guarded calls without it",
-                path.display()
-            )))
-        }
-        Ok(None) => none_run(format!("{} cannot be made, or nothing can be made in it", base.display())),
+                folder.display()
+            ))),
+            Some(there) => none_run(format!(
+                "{} cannot be made: nothing can be made in {}",
+                folder.display(),
+                there.display()
+            )),
+        },
         Err(error) => none_run(error.to_string()),
     }
 }
 
-/// Whether this user could make the folder: whether what is there of the way to it may be written to.
-fn can_be_made(base: &Path) -> bool {
-    let there = base.ancestors().find(|folder| folder.exists());
-    let there = there.map(|folder| if folder.as_os_str().is_empty() { Path::new(".") } else { folder });
+/// What keeps this user from making the folder: the deepest folder of the way to it that is there, where it may not be
+/// written to.
+fn cannot_be_made(folder: &Path) -> Option<&Path> {
+    // The last of them is the one we are in, or the root.
+    let there = folder.ancestors().find(|folder| folder.as_os_str().is_empty() || folder.exists())?;
+    let there = if there.as_os_str().is_empty() { Path::new(".") } else { there };
     let may = Access::WRITE_OK | Access::EXEC_OK;
-    there.is_some_and(|there| there.is_dir() && rustix::fs::access(there, may).is_ok())
+    (!there.is_dir() || rustix::fs::access(there, may).is_err()).then_some(there)
 }
