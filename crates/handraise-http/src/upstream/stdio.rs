@@ -22,6 +22,7 @@ use handraise_transport::{
     limited::Limited,
 };
 use tokio::{
+    runtime::Handle,
     sync::mpsc,
     time::{Instant, sleep_until, timeout},
 };
@@ -280,8 +281,11 @@ impl Gateway {
 fn read_client(max_frame: usize) -> io::Result<mpsc::Receiver<FromClient>> {
     /// How many frames are read ahead.
     const AHEAD: usize = 8;
+    /// Frames of more bytes are read ahead one at a time.
+    const LARGE: usize = 1024 * 1024;
     let stdin = own(io::stdin())?;
     let (sender, receiver) = mpsc::channel(AHEAD);
+    let runtime = Handle::current();
     let read = move || {
         let mut frames = Frames::new(stdin, max_frame);
         loop {
@@ -290,7 +294,12 @@ fn read_client(max_frame: usize) -> io::Result<mpsc::Receiver<FromClient>> {
             while let Some(found) = frames.next() {
                 let found = match found {
                     Found::Frame(place) => {
-                        FromClient::Frame(Bytes::copy_from_slice(frames.bytes(place.frame)))
+                        let frame = frames.bytes(place.frame);
+                        // All are free: what was read before has been taken.
+                        if frame.len() > LARGE && runtime.block_on(sender.reserve_many(AHEAD)).is_err() {
+                            return;
+                        }
+                        FromClient::Frame(Bytes::copy_from_slice(frame))
                     }
                     Found::TooLong(ends) => FromClient::TooLong(ends),
                 };

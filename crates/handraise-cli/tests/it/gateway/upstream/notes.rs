@@ -1,6 +1,7 @@
 //! What a server at a URL does not acknowledge holds up nothing else for long.
 
 use std::{
+    io::Write as _,
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicUsize, Ordering},
@@ -11,8 +12,11 @@ use std::{
 use handraise_transport::clock::{Clock as _, SystemClock};
 use serde_json::{Value, json};
 
-use super::{JSON, in_front_of, opens_session};
-use crate::support::{Gateway, Home, Rig, rig::respond, wait_for};
+use super::{
+    super::hostile::{peak, ticks},
+    JSON, in_front_of, opens_session,
+};
+use crate::support::{Gateway, Home, Rig, rig::respond, wait_for, wait_within};
 
 /// How long a call may take behind what is not acknowledged, in milliseconds: less than the half minute that the server has
 /// for it.
@@ -110,4 +114,38 @@ fn an_opening_that_is_not_acknowledged_holds_up_no_later_call_for_long_and_comes
     may_go_on.store(true, Ordering::SeqCst);
     wait_for("the stream", || rig.seen().iter().any(|asked| asked.method == "GET").then_some(()));
     call(&mut gateway, 2);
+}
+
+#[test]
+fn s37_a_flood_that_is_not_acknowledged_is_held_within_bounds_and_is_all_there() {
+    /// Together far more than may wait, and each alone as much.
+    const FLOOD: usize = 8;
+    const LENGTH: usize = 17 << 20;
+    const LONG: Duration = Duration::from_secs(60);
+    let may_go_on = Arc::new(AtomicBool::new(false));
+    let rig = rig("notifications/held", &may_go_on);
+    let home = Home::new();
+    let mut gateway = in_front_of(&home, &rig.url);
+    gateway.initialize("2025-11-25", &json!({}));
+    let mut stdin = gateway.stdin.take().unwrap();
+    let writer = std::thread::spawn(move || {
+        let text = "x".repeat(LENGTH);
+        let note = json!({"jsonrpc": "2.0", "method": "notifications/held", "params": {"text": text}});
+        let line = format!("{note}\n");
+        (0..FLOOD).for_each(|_| stdin.write_all(line.as_bytes()).unwrap());
+        stdin
+    });
+    let held = || rig.seen().iter().filter(|asked| asked.body.len() > LENGTH).count();
+    let is_still = || {
+        let before = ticks(gateway.child.id());
+        std::thread::sleep(Duration::from_millis(1500));
+        (held() > 0 && ticks(gateway.child.id()) == before).then_some(())
+    };
+    wait_within("everything to stand still", LONG, is_still);
+    assert!(!writer.is_finished(), "it takes no more than may wait");
+    let most = peak(gateway.child.id());
+    assert!(most < 130_000, "{most} kB");
+    may_go_on.store(true, Ordering::SeqCst);
+    wait_within("all of them", LONG, || (held() == FLOOD).then_some(()));
+    drop(writer.join().unwrap());
 }
