@@ -70,9 +70,9 @@ pub(crate) async fn accept(front: Arc<Front>, listener: TcpListener, tls: Option
     }
 }
 
-/// Has connections looked after whose clients say nothing: one that is gone is noticed after [`VANISHED`], or where something is
-/// on its way to it, after `unacknowledged` without a word that it has arrived. Those that are accepted have it from the
-/// socket that listens.
+/// Has connections looked after whose clients say nothing: one that is gone is noticed after [`VANISHED`], or where
+/// something is on its way to it, after `unacknowledged` without a word that it has arrived. Those that are accepted have
+/// it from the socket that listens.
 fn look_after(listener: &TcpListener, unacknowledged: Duration) -> io::Result<()> {
     const IDLE: Duration = Duration::from_secs(60);
     const EACH: Duration = Duration::from_secs(10);

@@ -2,8 +2,8 @@
 //!
 //! A request is on its way as soon as it is taken, and the next frame follows. What the server acknowledges (a notification,
 //! an answer to a question of its own) is waited for, so that it is there before what follows, though not for long: a server
-//! that does not acknowledge it holds up nothing else than more of the same. So is the answer to `initialize`, because later requests belong to its
-//! session.
+//! that does not acknowledge it holds up nothing else than more of the same. So is the answer to `initialize`, because
+//! later requests belong to its session.
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
