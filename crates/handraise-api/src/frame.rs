@@ -44,6 +44,8 @@ pub mod action {
     pub const SESSION_PROMPT: &str = "session.prompt";
     /// Inbox: cancel a session's turn. A request.
     pub const SESSION_CANCEL: &str = "session.cancel";
+    /// Inbox: the first operator came, or the last one left. An event.
+    pub const OPERATORS_PRESENCE: &str = "operators.presence";
     /// Holder: a session began or changed. An event.
     pub const SESSION_UPDATED: &str = "session.updated";
     /// Holder: how many asks it has declined itself. An event.
@@ -118,6 +120,22 @@ pub struct Welcome {
     pub flags: Flags,
     /// What this inbox takes from one holder.
     pub limits: Limits,
+    /// Whether somebody is there who could answer; an inbox of an earlier version does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operators: Option<Presence>,
+}
+
+/// Whether operators have a surface before them: an event stream of a page or token that may answer, which is what the
+/// page, `handraise inbox watch` and the picker hold open (mcp.md, section 7). Part of [`Welcome`], and payload of
+/// `operators.presence`, which follows whenever [`live`](Self::live) changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Presence {
+    /// Whether a surface is live now.
+    pub live: bool,
+    /// How long ago the last one was live, in milliseconds of the inbox's boot clock. Absent while one is, and where none
+    /// has been since the inbox started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ago_ms: Option<u64>,
 }
 
 /// Effective runtime flags, snapshotted by a holder per agent start or call.

@@ -128,7 +128,7 @@ impl Holder {
         let shared = Arc::new(Shared::new(Arc::clone(&settings.clock)));
         let mut dialer = Dialer::new(settings);
         let (socket, welcome) = dialer.dial().await?;
-        shared.change(|state, now| state.connected(&welcome, now));
+        shared.connected(&welcome);
         let tasks = [
             tokio::spawn(keep_connected(Arc::clone(&shared), dialer, socket, timing)).abort_handle(),
             tokio::spawn(keep_time(Arc::clone(&shared))).abort_handle(),
@@ -153,6 +153,17 @@ impl Holder {
     /// The runtime flags as of the latest welcome (F5). All off when detached.
     pub fn flags(&self) -> Flags {
         self.0.shared.look(|state| state.flags)
+    }
+
+    /// How long ago an operator was last there who could answer: a page, `handraise inbox watch` or the picker, signed in
+    /// with a token that may (mcp.md, section 7, "usable only while"). [`Duration::ZERO`] while somebody is; `None` where
+    /// nobody was since the inbox started and this holder has not seen anybody before either, where the inbox is of a version
+    /// that does not say, and while there is no connection to it, since nobody could answer then.
+    ///
+    /// Reads one number, waits for no lock, and may be called on any thread. A page whose machine vanishes counts for 15 s
+    /// more at most, a connection that dies without a word for [`Timing::dead_after`].
+    pub fn operator_last_there(&self) -> Option<Duration> {
+        self.0.shared.operators.ago(self.0.shared.clock.boot_millis())
     }
 
     /// Opens an ask and announces it. Two equal asks are two asks (D4, AC-12f).

@@ -8,6 +8,7 @@ mod ask;
 mod command;
 mod dial;
 mod holder;
+mod presence;
 mod requests;
 mod settled;
 mod state;

@@ -22,6 +22,7 @@ use tokio::sync::{Notify, mpsc};
 
 use crate::{
     Command,
+    presence::Operators,
     settled::{Answered, InboxRefusal, Latest},
     transcript::{EntryReceipt, Transcripts},
     wire,
@@ -35,6 +36,8 @@ const SESSIONS: usize = 256;
 pub(crate) struct Shared {
     state: Mutex<State>,
     pub(crate) clock: SharedClock,
+    /// Beside the lock: whoever asks on the way of a call waits for nobody.
+    pub(crate) operators: Operators,
     /// There may be something to send.
     pub(crate) outgoing: Notify,
     /// The nearest deadline may have changed.
@@ -89,6 +92,7 @@ impl Shared {
         Self {
             state: Mutex::new(state),
             clock,
+            operators: Operators::default(),
             outgoing: Notify::new(),
             timer: Notify::new(),
             settled: Notify::new(),
@@ -127,6 +131,18 @@ impl Shared {
         result
     }
 
+    /// A connection begins.
+    pub(crate) fn connected(&self, welcome: &Welcome) {
+        self.operators.welcomed(welcome.operators, self.clock.boot_millis());
+        self.change(|state, now| state.connected(welcome, now));
+    }
+
+    /// The connection is over.
+    pub(crate) fn disconnected(&self) {
+        self.operators.lost(self.clock.boot_millis());
+        self.change(|state, _| state.engine.disconnected());
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         // No code of ours panics under the lock, and a courier's panic is caught.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -156,7 +172,7 @@ impl State {
         self.sessions.update(session);
     }
 
-    pub(crate) fn connected(&mut self, welcome: &Welcome, now: Moment) {
+    fn connected(&mut self, welcome: &Welcome, now: Moment) {
         self.flags = welcome.flags;
         self.engine.connected(now, limits(welcome.limits), &mut self.couriers);
         self.transcripts.connected();

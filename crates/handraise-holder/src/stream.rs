@@ -3,7 +3,10 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use futures_util::{SinkExt, StreamExt, stream::SplitSink};
-use handraise_api::{error::ErrorCode, frame::FrameKind};
+use handraise_api::{
+    error::ErrorCode,
+    frame::{FrameKind, action},
+};
 use handraise_core::{AskId, holder::Receipt};
 use tokio::{sync::mpsc, time::Instant};
 use tokio_tungstenite::tungstenite::{self, Bytes, Message};
@@ -225,13 +228,24 @@ impl<'a> Pump<'a> {
                         self.requests.take(&frame);
                         Ok(())
                     }
-                    // There are none that mean anything to a holder; unknown ones are ignored.
-                    FrameKind::Event => Ok(()),
+                    FrameKind::Event => {
+                        self.hear(&frame);
+                        Ok(())
+                    }
                 }
             }
             Message::Ping(_) | Message::Pong(_) => Ok(()),
             Message::Close(_) => Err(Lost::Closed),
             Message::Binary(_) | Message::Frame(_) => Err(Lost::Garbage),
+        }
+    }
+
+    /// An event of the inbox. What is not known here is ignored, and so is what cannot be read.
+    fn hear(&self, frame: &Incoming<'_>) {
+        if frame.action == action::OPERATORS_PRESENCE
+            && let Ok(presence) = frame.payload()
+        {
+            self.shared.operators.said(presence, self.shared.clock.boot_millis());
         }
     }
 

@@ -38,7 +38,7 @@ pub(crate) async fn keep_connected(shared: Arc<Shared>, mut dialer: Dialer, firs
     loop {
         if let Some(socket) = socket.take() {
             let finished = stream::run(&shared, socket, timing).await;
-            shared.change(|state, _| state.engine.disconnected());
+            shared.disconnected();
             let Some(lost) = finished.lost else { break };
             tracing::warn!("the holder stream was lost: {lost}; open asks wait, reconnecting");
             if finished.worked {
@@ -55,7 +55,7 @@ pub(crate) async fn keep_connected(shared: Arc<Shared>, mut dialer: Dialer, firs
         match dialer.dial().await {
             Ok((next, welcome)) => {
                 tracing::info!(instance = %welcome.instance, epoch = welcome.epoch, "the holder stream is up again");
-                shared.change(|state, now| state.connected(&welcome, now));
+                shared.connected(&welcome);
                 socket = Some(next);
                 was_told = false;
             }

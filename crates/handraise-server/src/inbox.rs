@@ -10,7 +10,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     access::Access, agents::Agents, events::Events, flags::RuntimeFlags, hub::Hub, metrics::Metrics,
-    open::OpenAsks, settings::Settings,
+    open::OpenAsks, settings::Settings, surfaces::Surfaces,
 };
 
 /// The shared state of handlers and tasks.
@@ -24,6 +24,7 @@ pub(crate) struct Inbox {
     pub(crate) hub: Hub,
     pub(crate) open: OpenAsks,
     pub(crate) events: Events,
+    pub(crate) surfaces: Arc<Surfaces>,
     pub(crate) flags: RuntimeFlags,
     pub(crate) agents: Agents,
     pub(crate) metrics: Metrics,

@@ -27,6 +27,7 @@ mod peer;
 mod publish;
 mod routes;
 mod settings;
+mod surfaces;
 mod sweep;
 mod walls;
 
@@ -94,6 +95,7 @@ pub async fn serve(
         hub: hub::Hub::default(),
         open: open::OpenAsks::default(),
         events: Events::new(run, caps.kept_events, caps.kept_event_bytes),
+        surfaces: Arc::new(surfaces::Surfaces::new(Arc::clone(&settings.clock))),
         flags,
         agents: Agents::default(),
         metrics: metrics::Metrics::default(),

@@ -238,6 +238,7 @@ async fn take(text: &str, acp_elicitation: bool, seen: &Seen, socket: &mut WebSo
                 epoch: 1,
                 flags: flags(acp_elicitation),
                 limits,
+                operators: None,
             };
             Some((action::WELCOME, json!(welcome)))
         }

@@ -35,6 +35,8 @@ mod owners;
 #[cfg(test)]
 mod picker;
 #[cfg(test)]
+mod presence;
+#[cfg(test)]
 mod receipts;
 #[cfg(test)]
 mod secrets;

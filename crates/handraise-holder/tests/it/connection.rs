@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use handraise_api::{
     error::ErrorCode,
-    frame::{AskOpened, AskSettled, AsksDeclined, Limits, action},
+    frame::{AskOpened, AskSettled, AsksDeclined, Limits, Presence, action},
     words::Outcome,
 };
 use handraise_holder::{
@@ -110,6 +110,53 @@ async fn s9_a_reconnect_shows_the_resume_secret_and_announces_the_same_ids() {
     assert_eq!(again.content, first.ask.content, "an open ask is immutable");
     assert_eq!(again.deadline_ms, Some(3_240_000), "a minute has passed");
     assert_eq!(holder.open_asks(), 1);
+}
+
+#[tokio::test]
+async fn who_could_answer_is_known_while_the_stream_is_up_and_remembered_beyond_it() {
+    let mut inbox = Inbox::start(Listen::Socket).await;
+    let connecting = tokio::spawn(Holder::connect(inbox.settings()));
+    let mut stream = inbox.next().await;
+    stream.operators = Some(Presence { live: false, ago_ms: Some(30_000) });
+    stream.welcome(1).await;
+    let holder = soon(connecting).await.unwrap().unwrap();
+    stream.snapshot().await;
+    assert_eq!(holder.operator_last_there(), Some(Duration::from_secs(30)));
+    inbox.clock.advance(Duration::from_secs(10));
+    assert_eq!(holder.operator_last_there(), Some(Duration::from_secs(40)));
+
+    // What cannot be read changes nothing; a field of a later version neither.
+    for payload in ["null", r#"{"live":"no"}"#, r#"{"live":true,"surfaces":3}"#] {
+        let text = format!(r#"{{"type":"event","action":"operators.presence","payload":{payload}}}"#);
+        stream.send_text(text).await;
+    }
+    let holds = async |ago: Option<Duration>| {
+        soon(async {
+            while holder.operator_last_there() != ago {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        })
+        .await;
+    };
+    holds(Some(Duration::ZERO)).await;
+    inbox.clock.advance(Duration::from_secs(600));
+    assert_eq!(holder.operator_last_there(), Some(Duration::ZERO));
+
+    stream.cut();
+    holds(None).await;
+    inbox.clock.advance(Duration::from_secs(5));
+    let mut stream = inbox.next().await;
+    stream.operators = Some(Presence { live: false, ago_ms: None });
+    stream.welcome(2).await;
+    holds(Some(Duration::from_secs(5))).await;
+
+    // An inbox of an earlier version says nothing of it.
+    stream.cut();
+    let mut stream = inbox.next().await;
+    stream.welcome(3).await;
+    stream.snapshot().await;
+    assert_eq!(holder.operator_last_there(), None);
+    assert_eq!(Holder::detached().operator_last_there(), None);
 }
 
 #[tokio::test]

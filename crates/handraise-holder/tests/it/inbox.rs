@@ -22,7 +22,7 @@ use axum::{
 use handraise_api::{
     ask::Answer,
     error::ErrorCode,
-    frame::{Flags, Frame, FrameKind, Limits, Respond, SnapshotPart, Welcome, action},
+    frame::{Flags, Frame, FrameKind, Limits, Presence, Respond, SnapshotPart, Welcome, action},
     words::{HolderKind, Provenance, Who},
 };
 use handraise_core::{
@@ -182,7 +182,7 @@ async fn stream(
     }
     upgrade.max_message_size(64 << 20).max_frame_size(64 << 20).on_upgrade(async move |socket| {
         // A test that is over wants no more connections.
-        let _ = shared.connections.send(Connection { socket, next_id: 1 });
+        let _ = shared.connections.send(Connection { socket, next_id: 1, operators: None });
     })
 }
 
@@ -216,6 +216,8 @@ pub(crate) fn wide_limits() -> Limits {
 pub(crate) struct Connection {
     socket: WebSocket,
     next_id: u64,
+    /// What the welcome says of operators; nothing, as an inbox of an earlier version.
+    pub(crate) operators: Option<Presence>,
 }
 
 impl Connection {
@@ -287,7 +289,8 @@ impl Connection {
         let instance = hello["instance"].as_str().unwrap_or("instance-1").to_owned();
         let resume_secret = hello["instance"].is_null().then(|| "secret-1".to_owned());
         let flags = Flags { acp_elicitation: true, elicitation: true, adaptive_profiles: false };
-        let welcome = Welcome { protocol: 1, instance, resume_secret, epoch, flags, limits };
+        let operators = self.operators;
+        let welcome = Welcome { protocol: 1, instance, resume_secret, epoch, flags, limits, operators };
         let text = json!({"id": frame.id, "type": "response", "action": action::WELCOME, "payload": welcome});
         self.send_text(text.to_string()).await;
         hello

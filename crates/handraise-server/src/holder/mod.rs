@@ -1,6 +1,7 @@
 //! One connection of a holder, from its hello to its loss (acp.md, "Holder stream"; S9).
 
 mod announcing;
+mod news;
 mod rate;
 mod refused;
 mod snapshot;
@@ -20,7 +21,7 @@ use serde::de::DeserializeOwned;
 use subtle::ConstantTimeEq as _;
 use tokio::sync::mpsc;
 
-use self::talk::Talk;
+use self::{news::News, talk::Talk};
 use crate::{
     access::{Grant, hash, hex},
     hub::{Connection, Outgoing, Slot, refusal},
@@ -62,7 +63,7 @@ pub(crate) async fn serve(app: App, grant: Arc<Grant>, socket: WebSocket) {
         hello = tokio::time::timeout(HELLO_PATIENCE, next_frame(&mut stream)) => hello,
     };
     let Ok(Ok(frame)) = hello else { return };
-    let (connection, queue, slot) = match greet(&app, &grant, &frame).await {
+    let (connection, queue, slot, news) = match greet(&app, &grant, &frame).await {
         Ok(greeted) => greeted,
         Err(end) => {
             let error = match end {
@@ -90,7 +91,7 @@ pub(crate) async fn serve(app: App, grant: Arc<Grant>, socket: WebSocket) {
         "a holder is connected"
     );
     let silence = app.settings.timing.holder_silence;
-    let writer = tokio::spawn(write(sink, queue, Arc::clone(&connection), silence / 3));
+    let writer = tokio::spawn(write(sink, queue, Arc::clone(&connection), news, silence / 3));
     let end = Talk::new(&app, &connection, &slot).listen(&mut stream, silence).await;
     match &end {
         End::Store(error) => tracing::error!(%error, "a holder's frame could not be taken up"),
@@ -157,12 +158,12 @@ fn cut(text: &str, longest: usize) -> &str {
     text.get(..text.floor_char_boundary(longest)).unwrap_or_default()
 }
 
-/// Finds out who dials, puts the connection in place and sends the welcome.
+/// Finds out who dials, puts the connection in place and sends the welcome; what changes of it from then on is news.
 async fn greet(
     app: &App,
     grant: &Arc<Grant>,
     frame: &Frame,
-) -> Result<(Arc<Connection>, mpsc::Receiver<Outgoing>, Arc<Slot>), End> {
+) -> Result<(Arc<Connection>, mpsc::Receiver<Outgoing>, Arc<Slot>, News), End> {
     if frame.action != action::HELLO || frame.kind != FrameKind::Request {
         return Err(End::Refused(refusal(ErrorCode::BadRequest, "the first frame is holder.hello")));
     }
@@ -218,6 +219,7 @@ async fn greet(
     };
     let closed = app.shutdown.child_token();
     let (connection, queue) = Connection::new(instance.clone(), epoch, hello.kind, Arc::clone(grant), closed);
+    let (news, operators) = News::after_welcome(app);
     let welcome = Welcome {
         protocol: PROTOCOL,
         instance,
@@ -225,19 +227,21 @@ async fn greet(
         epoch,
         flags: app.flags.for_holders(),
         limits: app.settings.limits,
+        operators: Some(operators),
     };
     // Queued before the connection is in place, so that nothing comes before it.
     connection.respond(frame.id.as_deref().unwrap_or_default(), action::WELCOME, Some(&welcome), None);
     slot.connect(Arc::clone(&connection));
     drop(order);
-    Ok((connection, queue, slot))
+    Ok((connection, queue, slot, news))
 }
 
-/// Writes frames until the connection is closed, and pings a holder that says nothing.
+/// Writes frames and news until the connection is closed, and pings a holder that says nothing.
 async fn write(
     mut sink: futures_util::stream::SplitSink<WebSocket, Message>,
     mut queue: mpsc::Receiver<Outgoing>,
     connection: Arc<Connection>,
+    mut news: News,
     ping_every: Duration,
 ) {
     let mut ping = tokio::time::interval(ping_every.max(Duration::from_millis(10)));
@@ -253,6 +257,7 @@ async fn write(
                 }
                 None => break,
             },
+            text = news.next() => Message::text(text),
             _ = ping.tick() => Message::Ping(axum::body::Bytes::new()),
         };
         let sent = tokio::select! {

@@ -28,6 +28,7 @@ use crate::{
     inbox::App,
     metrics::Refused,
     settings::Caps,
+    surfaces::Surface,
 };
 
 /// Asks in a snapshot.
@@ -82,7 +83,8 @@ pub(crate) async fn stream(
         headers.get("last-event-id").and_then(|id| id.to_str().ok()).and_then(|id| id.trim().parse().ok());
     let (sender, frames) = mpsc::channel(1);
     let tasks = app.tasks.clone();
-    tasks.spawn(feed(app, caller.grant, cursor, sender, entered));
+    let surface = app.surfaces.arrive(caller.grant.token.scope);
+    tasks.spawn(feed(app, caller.grant, cursor, sender, (entered, surface)));
     let body = futures_util::stream::unfold(frames, async |mut frames: mpsc::Receiver<Bytes>| {
         frames.recv().await.map(|frame| (Ok::<_, Infallible>(frame), frames))
     });
@@ -99,7 +101,7 @@ async fn feed(
     grant: Arc<Grant>,
     cursor: Option<u64>,
     sender: mpsc::Sender<Bytes>,
-    _entered: Entered,
+    _place: (Entered, Option<Surface>),
 ) {
     let ended = async {
         tokio::select! {

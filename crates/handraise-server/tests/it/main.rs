@@ -17,6 +17,8 @@ mod live;
 #[cfg(test)]
 mod owners;
 #[cfg(test)]
+mod presence;
+#[cfg(test)]
 mod provenance;
 #[cfg(test)]
 mod rig;

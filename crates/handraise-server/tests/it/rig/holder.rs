@@ -23,13 +23,15 @@ pub(crate) struct Holder {
     socket: WebSocketStream<TcpStream>,
     next: u64,
     backlog: VecDeque<Frame>,
+    news: VecDeque<Frame>,
     pub(crate) instance: String,
     pub(crate) secret: String,
 }
 
 impl Holder {
     pub(super) fn new(socket: WebSocketStream<TcpStream>) -> Self {
-        Self { socket, next: 1, backlog: VecDeque::new(), instance: String::new(), secret: String::new() }
+        let (backlog, news) = (VecDeque::new(), VecDeque::new());
+        Self { socket, next: 1, backlog, news, instance: String::new(), secret: String::new() }
     }
 
     pub(crate) async fn send(&mut self, kind: FrameKind, id: &str, action: &str, payload: &impl Serialize) {
@@ -100,16 +102,40 @@ impl Holder {
             if frame.kind == FrameKind::Response && frame.id.as_deref() == Some(&id) {
                 return frame;
             }
-            self.backlog.push_back(frame);
+            self.keep(frame);
         }
     }
 
-    /// The next request of the inbox, of that action.
+    /// Waits until the inbox has closed the connection; until then it says nothing but what there is to know.
+    pub(crate) async fn is_over(&mut self) {
+        while let Some(frame) = self.receive().await {
+            assert_eq!(frame.kind, FrameKind::Event, "{frame:?}");
+        }
+    }
+
+    fn keep(&mut self, frame: Frame) {
+        let kept = if frame.kind == FrameKind::Event { &mut self.news } else { &mut self.backlog };
+        kept.push_back(frame);
+    }
+
+    /// The next event of the inbox, which must be of that action; requests wait meanwhile.
+    pub(crate) async fn hears(&mut self, action: &str) -> Value {
+        while self.news.is_empty() {
+            let frame = self.receive().await.expect("an event");
+            self.keep(frame);
+        }
+        let frame = self.news.pop_front().unwrap();
+        assert_eq!((frame.id, frame.action.as_str()), (None, action));
+        serde_json::from_str(frame.payload.unwrap().get()).unwrap()
+    }
+
+    /// The next request of the inbox, of that action; events wait meanwhile.
     pub(crate) async fn expect(&mut self, action: &str) -> (String, Value) {
-        let frame = match self.backlog.pop_front() {
-            Some(frame) => frame,
-            None => self.receive().await.expect("a request"),
-        };
+        while self.backlog.is_empty() {
+            let frame = self.receive().await.expect("a request");
+            self.keep(frame);
+        }
+        let frame = self.backlog.pop_front().unwrap();
         assert_eq!((frame.kind, frame.action.as_str()), (FrameKind::Request, action));
         let payload = serde_json::from_str(frame.payload.unwrap().get()).unwrap();
         (frame.id.unwrap(), payload)
