@@ -24,15 +24,28 @@ struct Description {
 /// The folder whose pages are all generated, so that one of a removed command is noticed.
 const COMMAND_PAGES: &str = "docs/cli";
 
+/// Writes them, or compares them with what is committed.
 pub(crate) fn run(project: &Project, check: bool) -> anyhow::Result<()> {
-    let description =
-        Run::cargo(project, &["run", "--quiet", "--package", "handraise-cli", "--example", "describe"])
-            .output()?;
+    let describe = &["run", "--quiet", "--package", "handraise-cli", "--example", "describe"];
+    let (files, stale) = current(project, Run::cargo(project, describe))?;
+    if check { compare(project, &files, &stale) } else { write(project, &files, &stale) }
+}
+
+/// Compares them with what is committed, by what was built into `built`.
+pub(crate) fn check(project: &Project, built: &Path) -> anyhow::Result<()> {
+    let describe = built.join("examples/describe");
+    let describe = describe.to_str().context("the target directory's name is no UTF-8")?;
+    let (files, stale) = current(project, Run::new(project, describe, &[]))?;
+    compare(project, &files, &stale)
+}
+
+/// The files as they should be, and pages that should not be.
+fn current(project: &Project, describe: Run) -> anyhow::Result<(BTreeMap<String, String>, Vec<String>)> {
     let description: Description =
-        serde_json::from_str(&description).context("the description is no JSON")?;
+        serde_json::from_str(&describe.output()?).context("the description is no JSON")?;
     let files = files(&description)?;
     let stale = stale_pages(&project.root.join(COMMAND_PAGES), &files)?;
-    if check { compare(project, &files, &stale) } else { write(project, &files, &stale) }
+    Ok((files, stale))
 }
 
 fn files(description: &Description) -> anyhow::Result<BTreeMap<String, String>> {

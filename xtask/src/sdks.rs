@@ -5,11 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{
-    commands::{Run, target_directory},
-    packages,
-    project::Project,
-};
+use crate::{commands::Run, packages, project::Project};
 
 /// The folder of the peers' programs and tests.
 pub(crate) const FOLDER: &str = "peers/mcp";
@@ -47,18 +43,11 @@ fn missing(installed: Option<(u32, u32)>, packaged: &Path) -> Option<String> {
     ))
 }
 
-/// Builds handraise and the peer of the Rust SDK.
-pub(crate) fn build(project: &Project) -> anyhow::Result<()> {
-    let packages = ["--package", "handraise-cli", "--package", "handraise-rmcp-peer"];
-    Run::cargo(project, &[&["build", "--bins"], &packages[..]].concat()).succeed()
-}
-
-/// Runs the peers' tests; without `python`, those of the Python SDKs are left out.
-pub(crate) fn test(project: &Project, python: Option<&Path>) -> anyhow::Result<()> {
-    let binaries = target_directory(project)?.join("debug");
+/// Runs the peers' tests with the binaries in `built`; without `python`, those of the Python SDKs are left out.
+pub(crate) fn test(project: &Project, built: &Path, python: Option<&Path>) -> anyhow::Result<()> {
     let mut run = Run::npm(project, FOLDER, &["test", "--silent"])
-        .env("HANDRAISE_BIN", binaries.join("handraise"))
-        .env("HANDRAISE_RMCP_PEER", binaries.join("handraise-rmcp-peer"));
+        .env("HANDRAISE_BIN", built.join("handraise"))
+        .env("HANDRAISE_RMCP_PEER", built.join("handraise-rmcp-peer"));
     if let Some(python) = python {
         run = run.env("HANDRAISE_PEERS_PYTHON", python);
     }

@@ -15,6 +15,10 @@ use crate::{
 /// Browsers that the page's tests can drive, best first.
 const BROWSERS: &[&str] = &["chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"];
 
+/// Builds what all later steps use. cargo chooses the features of dependencies by what it is told to build: steps that built
+/// their own parts would build most dependencies once each.
+const EVERYTHING: &[&str] = &["build", "--workspace", "--bins", "--examples", "--tests"];
+
 /// A stopwatch and a list of what could not be done.
 struct Report {
     steps: Vec<(String, u64)>,
@@ -47,7 +51,9 @@ fn steps(project: &Project, report: &mut Report) -> anyhow::Result<()> {
     report.step("clippy", || {
         Run::cargo(project, &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]).succeed()
     })?;
-    report.step("generated files", || generate::run(project, true))?;
+    report.step("build", || Run::cargo(project, EVERYTHING).succeed())?;
+    let built = target_directory(project)?.join("debug");
+    report.step("generated files", || generate::check(project, &built))?;
     if has_npm {
         report.step("page: types", || {
             Run::npm(project, page::FOLDER, &["run", "--silent", "check"]).succeed()
@@ -65,14 +71,9 @@ fn steps(project: &Project, report: &mut Report) -> anyhow::Result<()> {
     if has_npm {
         match browser(project) {
             Ok(browser) => {
-                report.step("binary", || {
-                    Run::cargo(project, &["build", "--package", "handraise-cli", "--bin", "handraise"])
-                        .succeed()
-                })?;
-                let binary = target_directory(project)?.join("debug/handraise");
                 report.step("page: browser tests", || {
                     Run::npm(project, page::FOLDER, &["run", "--silent", "e2e"])
-                        .env("HANDRAISE_BIN", &binary)
+                        .env("HANDRAISE_BIN", built.join("handraise"))
                         .env("CHROMIUM", &browser)
                         .succeed()
                 })?;
@@ -89,8 +90,9 @@ fn steps(project: &Project, report: &mut Report) -> anyhow::Result<()> {
         if let Err(missing) = &python {
             report.skip("the Python MCP SDKs as peers of the gateway", &format!("{missing:#}"));
         }
-        report.step("MCP SDKs: binaries", || sdks::build(project))?;
-        report.step("MCP SDKs as peers of the gateway", || sdks::test(project, python.ok().as_deref()))?;
+        report.step("MCP SDKs as peers of the gateway", || {
+            sdks::test(project, &built, python.ok().as_deref())
+        })?;
     }
     // Last, so that the closing lines are cargo's.
     report.step("cargo test", || Run::cargo(project, &["test", "--workspace"]).succeed())
