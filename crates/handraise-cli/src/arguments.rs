@@ -72,6 +72,7 @@ pub(crate) enum Command {
     Agent(commands::agent::Arguments),
     Mcp(commands::mcp::Arguments),
     Ask(commands::ask::Arguments),
+    Tool(commands::tool::Arguments),
     Demo(commands::demo::Arguments),
     Inbox(commands::inbox::Arguments),
     Token(commands::token::Arguments),
@@ -101,6 +102,10 @@ impl Arguments {
                 .with(&registry::INBOX, ask.inbox.clone())
                 .with(&registry::WHO, ask.who.clone())
                 .with(&registry::DATA_DIR, path(ask.data_dir.as_ref())),
+            Command::Tool(tool) => flags
+                .with(&registry::INBOX, tool.inbox.clone())
+                .with(&registry::WHO, tool.who.clone())
+                .with(&registry::DATA_DIR, path(tool.data_dir.as_ref())),
             Command::Demo(demo) => flags
                 .with(&registry::LISTEN, demo.listen.clone())
                 .with(&registry::OPEN_BROWSER, demo.no_open.then_some("off")),

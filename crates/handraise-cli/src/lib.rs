@@ -6,7 +6,9 @@
 //!
 //! stdout carries only the product: answers, tokens, links, reports. Everything else goes to stderr.
 
+mod abandoned;
 mod arguments;
+mod asking;
 mod browser;
 mod commands;
 mod config_file;
@@ -141,6 +143,7 @@ fn dispatch(arguments: Arguments, environment: Environment, format: &mut LogForm
         Command::Agent(agent) => commands::agent::run(&context, &agent),
         Command::Mcp(mcp) => commands::mcp::run(&context, &mcp),
         Command::Ask(ask) => commands::ask::run(&context, &ask),
+        Command::Tool(tool) => commands::tool::run(context, &tool),
         Command::Demo(_) => commands::demo::run(&context),
         Command::Inbox(inbox) => commands::inbox::run(&context, &inbox),
         Command::Token(token) => commands::token::run(&context, &token),

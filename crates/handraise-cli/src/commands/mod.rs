@@ -8,4 +8,5 @@ pub(crate) mod doctor;
 pub(crate) mod inbox;
 pub(crate) mod mcp;
 pub(crate) mod token;
+pub(crate) mod tool;
 pub(crate) mod up;

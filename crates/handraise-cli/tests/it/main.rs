@@ -47,6 +47,8 @@ mod support;
 #[cfg(test)]
 mod terminals;
 #[cfg(test)]
+mod tool;
+#[cfg(test)]
 mod up;
 #[cfg(test)]
 mod verdicts;

@@ -8,20 +8,20 @@ use std::{
     process::ExitCode,
 };
 
-use anyhow::{Context as _, bail};
+use anyhow::bail;
 use handraise_api::words::HolderKind;
 use handraise_config::{LogFormat, duration};
 use handraise_core::Outcome;
-use handraise_holder::{Delivery, EndCause, Holder};
+use handraise_holder::{EndCause, Holder};
 use handraise_transport::escape;
-use rustix::{
-    event::{PollFd, PollFlags, poll},
-    io::Errno,
-};
-use tokio::sync::{oneshot, watch};
 
-use self::question::{End, ScriptQuestion, Wanted, status};
-use crate::{Context, Exit, holding, output, signals};
+use self::question::{ScriptQuestion, Wanted, status};
+use crate::{
+    Context, Exit,
+    abandoned::Abandoned,
+    asking::{self, End},
+    holding, output,
+};
 
 /// Ask a human from a script
 ///
@@ -91,7 +91,11 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Exit {
             holder = holding::connect(context, HolderKind::Ask, inbox, token) => holder?,
             () = abandoned.happens() => return Ok(ExitCode::from(status::CANCEL)),
         };
-        let end = put(&holder, &question, abandoned.happens()).await?;
+        let taken_back = async {
+            abandoned.happens().await;
+            EndCause::RequestCancelled
+        };
+        let end = asking::put(&holder, question.ask(), taken_back).await?;
         // The inbox hears how it ended before we are gone. Whoever interrupts that does not want the rest to run.
         let told = tokio::time::timeout(Holder::SHUTDOWN_GRACE, holder.told());
         let is_told = tokio::select! {
@@ -143,50 +147,6 @@ async fn give_receipt(told: impl Future<Output = ()>, interrupted: impl Future<O
     });
 }
 
-/// Puts a question and waits for its end. `abandoned` completes when nobody wants the answer any more: then the
-/// question is taken back, unless it has been answered.
-///
-/// # Errors
-/// When it cannot be asked at all.
-pub(crate) async fn put(
-    holder: &Holder,
-    question: &ScriptQuestion,
-    abandoned: impl Future<Output = ()>,
-) -> anyhow::Result<End> {
-    let (sender, mut delivered) = oneshot::channel();
-    let id = holder
-        .open(question.ask(), move |delivery| sender.send(delivery).is_ok())
-        .context("the question cannot be asked")?;
-    let waits = duration::format(question.timeout());
-    tracing::info!(ask.id = %id, "asked; waiting up to {waits} for an answer in the inbox");
-    let delivery = tokio::select! {
-        biased;
-        delivery = &mut delivered => delivery,
-        () = abandoned => {
-            holder.withdraw(&id, EndCause::RequestCancelled);
-            delivered.await
-        }
-    };
-    let (Ok(delivery), Some(settled)) = (delivery, holder.settled(&id)) else {
-        bail!("ask {id} ended, and how is not known");
-    };
-    let reason = match &settled.answered {
-        Some(answered) => Some(answered.reject_reason.clone()).filter(|reason| !reason.trim().is_empty()),
-        None => settled.ended.reason.map(|reason| reason.as_str().to_owned()),
-    };
-    Ok(End {
-        outcome: settled.ended.outcome,
-        provenance: settled.provenance(),
-        content: match delivery {
-            Delivery::Accept(content) => Some(content),
-            Delivery::Decline | Delivery::Cancel => None,
-        },
-        by: settled.answered.map(|answered| answered.by),
-        reason,
-        refused: settled.refused,
-    })
-}
-
 /// Prints the answer: for a program as it is, for a terminal with what could move it made visible (S42).
 fn report(end: &End, is_json: bool) -> Result<(), output::Unwritten> {
     if is_json {
@@ -223,80 +183,6 @@ fn explain(format: LogFormat, question: &ScriptQuestion, end: &End) {
             output::complain(&format!("nobody answered within {}", duration::format(question.timeout())));
         }
         _ => output::fail(format, &format!("the question ended as {}{why}", end.outcome)),
-    }
-}
-
-/// Whether anybody still wants the answer.
-struct Abandoned {
-    by_signal: watch::Receiver<bool>,
-    by_reader: watch::Receiver<bool>,
-}
-
-impl Abandoned {
-    /// Watches for a signal, and for the end of whoever reads our stdout.
-    fn watch() -> anyhow::Result<Self> {
-        let by_signal = once(signals::shutdown_or_hangup()?);
-        Ok(Self { by_signal, by_reader: once(reader_gone()) })
-    }
-
-    /// Completes once nobody wants the answer any more.
-    async fn happens(&self) {
-        tokio::select! {
-            () = happened(&self.by_signal) => {}
-            () = happened(&self.by_reader) => {}
-        }
-    }
-
-    /// Completes with the first signal; a reader may go once it has read.
-    async fn interrupted(&self) {
-        happened(&self.by_signal).await;
-    }
-}
-
-/// Remembers that something has happened.
-fn once(event: impl Future<Output = ()> + Send + 'static) -> watch::Receiver<bool> {
-    let (sender, receiver) = watch::channel(false);
-    tokio::spawn(async move {
-        event.await;
-        sender.send_replace(true);
-        // Nobody takes the end of this task for a loss.
-        std::future::pending::<()>().await;
-    });
-    receiver
-}
-
-async fn happened(event: &watch::Receiver<bool>) {
-    // Without its watcher nothing can happen any more.
-    if event.clone().wait_for(|happened| *happened).await.is_err() {
-        std::future::pending::<()>().await;
-    }
-}
-
-/// Completes when the other end of stdout is closed. A file never goes away.
-async fn reader_gone() {
-    let (sender, gone) = oneshot::channel();
-    // A thread of its own, because it may wait for as long as the program runs.
-    std::thread::spawn(move || {
-        let stdout = io::stdout();
-        loop {
-            // Errors and hang-ups are reported without being asked for.
-            let mut watched = [PollFd::new(&stdout, PollFlags::empty())];
-            match poll(&mut watched, None) {
-                Ok(_)
-                    if watched.iter().any(|fd| fd.revents().intersects(PollFlags::ERR | PollFlags::HUP)) =>
-                {
-                    break;
-                }
-                Ok(_) | Err(Errno::INTR) => {}
-                Err(_) => return,
-            }
-        }
-        // The program may have ended meanwhile.
-        let _ = sender.send(());
-    });
-    match gone.await {
-        Ok(()) => tracing::info!("whoever reads stdout has gone; the question is taken back"),
-        Err(_) => std::future::pending().await,
     }
 }
 

@@ -2,21 +2,20 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use anyhow::{Context as _, bail};
+use anyhow::bail;
 use handraise_api::ask::Implementation;
-use handraise_config::duration;
 use handraise_core::{
     Choice, Constraints, Kind, Mode, Outcome, Provenance, Question, Source,
-    form::{AnswerRules, Content, Form, MAX_MESSAGE_BYTES},
+    form::{AnswerRules, Form, MAX_MESSAGE_BYTES},
 };
 use handraise_holder::{InboxRefusal, NewAsk};
 use handraise_transport::escape;
 use serde_json::{Value, json};
 
+use crate::asking::{End, patience};
+
 /// The id of the one question, and the key of its answer (product.md).
 const ANSWER: &str = "answer";
-/// How long a question waits when nothing else is said (product.md).
-const PATIENCE: &str = "55m";
 /// The most bytes of a choice: it is one line of a list.
 const MAX_CHOICE_BYTES: usize = 1_024;
 
@@ -152,21 +151,6 @@ impl ScriptQuestion {
     }
 }
 
-/// How a question ended.
-#[derive(Clone, PartialEq)]
-pub(crate) struct End {
-    pub(crate) outcome: Outcome,
-    pub(crate) provenance: Provenance,
-    /// What was answered; only for accept.
-    pub(crate) content: Option<Content>,
-    /// Who answered.
-    pub(crate) by: Option<String>,
-    /// Why it was skipped, or a reason of the holder.
-    pub(crate) reason: Option<String>,
-    /// Why the inbox did not take it: then nobody was shown it.
-    pub(crate) refused: Option<InboxRefusal>,
-}
-
 impl End {
     /// The answers, one for each line of stdout.
     pub(crate) fn answers(&self) -> Vec<&str> {
@@ -239,21 +223,10 @@ fn expected(choices: &[String], takes_text: bool, expect: Option<&str>) -> anyho
     })
 }
 
-fn patience(timeout: Option<&str>) -> anyhow::Result<Duration> {
-    let text = timeout.unwrap_or(PATIENCE);
-    let timeout = duration::parse(text).map_err(|error| anyhow::anyhow!("{error}")).with_context(|| {
-        format!("--timeout is {text:?}, but it takes a duration such as 55m, 1h30m or 90s")
-    })?;
-    if timeout.is_zero() {
-        bail!("--timeout is {text:?}: nobody could answer in time; give it at least a few seconds");
-    }
-    Ok(timeout)
-}
-
 #[cfg(test)]
 mod tests {
     use handraise_api::error::ErrorCode;
-    use handraise_core::Answer;
+    use handraise_core::{Answer, form::Content};
 
     use super::*;
 

@@ -18,12 +18,9 @@ use tokio::sync::oneshot;
 
 use self::client::Tapped;
 use crate::{
-    Context, Exit,
+    Context, Exit, asking,
     commands::{
-        ask::{
-            self,
-            question::{ScriptQuestion, Wanted},
-        },
+        ask::question::{ScriptQuestion, Wanted},
         up,
     },
     holding,
@@ -164,7 +161,7 @@ async fn script(data_dir: &Path, commands: &Commands) -> anyhow::Result<()> {
     let inbox = InboxAddress::Socket(file.socket);
     let settings = holding::settings(Who::Operator, HolderKind::Ask, inbox, Token::new(file.holder_token));
     let holder = Holder::connect(settings).await?;
-    let end = ask::put(&holder, &question, std::future::pending()).await?;
+    let end = asking::put(&holder, question.ask(), std::future::pending()).await?;
     holder.shutdown().await;
     let status = question.status(&end);
     let goes_on = if status == 0 { "its `&&` goes on" } else { "its `&&` does not go on" };
