@@ -73,6 +73,7 @@ pub(crate) enum Command {
     Mcp(commands::mcp::Arguments),
     Ask(commands::ask::Arguments),
     Tool(commands::tool::Arguments),
+    Hook(commands::hook::Arguments),
     Demo(commands::demo::Arguments),
     Inbox(commands::inbox::Arguments),
     Token(commands::token::Arguments),
@@ -106,6 +107,13 @@ impl Arguments {
                 .with(&registry::INBOX, tool.inbox.clone())
                 .with(&registry::WHO, tool.who.clone())
                 .with(&registry::DATA_DIR, path(tool.data_dir.as_ref())),
+            Command::Hook(hook) => {
+                let commands::hook::Client::Claude(claude) = &hook.client;
+                flags
+                    .with(&registry::INBOX, claude.inbox.clone())
+                    .with(&registry::WHO, claude.who.clone())
+                    .with(&registry::DATA_DIR, path(claude.data_dir.as_ref()))
+            }
             Command::Demo(demo) => flags
                 .with(&registry::LISTEN, demo.listen.clone())
                 .with(&registry::OPEN_BROWSER, demo.no_open.then_some("off")),

@@ -143,6 +143,7 @@ fn dispatch(arguments: Arguments, environment: Environment, format: &mut LogForm
         Command::Agent(agent) => commands::agent::run(&context, &agent),
         Command::Mcp(mcp) => commands::mcp::run(&context, &mcp),
         Command::Ask(ask) => commands::ask::run(&context, &ask),
+        Command::Hook(hook) => commands::hook::run(&context, &hook),
         Command::Tool(tool) => commands::tool::run(context, &tool),
         Command::Demo(_) => commands::demo::run(&context),
         Command::Inbox(inbox) => commands::inbox::run(&context, &inbox),

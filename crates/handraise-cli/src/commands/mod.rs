@@ -5,6 +5,7 @@ pub(crate) mod ask;
 pub(crate) mod completions;
 pub(crate) mod demo;
 pub(crate) mod doctor;
+pub(crate) mod hook;
 pub(crate) mod inbox;
 pub(crate) mod mcp;
 pub(crate) mod token;

@@ -27,6 +27,8 @@ mod gateway;
 #[cfg(test)]
 mod gateway_http;
 #[cfg(test)]
+mod hook;
+#[cfg(test)]
 mod inbox_command;
 #[cfg(test)]
 mod odd_agents;
