@@ -12,10 +12,7 @@ use anyhow::{Context as _, bail};
 use handraise_api::words::HolderKind;
 use handraise_holder::{EndCause, Holder};
 use serde_json::Value;
-use tokio::{
-    sync::{oneshot, watch},
-    time::Instant,
-};
+use tokio::{sync::oneshot, time::Instant};
 
 use self::{
     calls::Asker,
@@ -54,14 +51,10 @@ pub(crate) fn run(context: Context, arguments: &Arguments) -> Exit {
     if let Err(error) = holding::inbox(&context, "") {
         tracing::warn!("nobody can be asked yet: {}", output::told(&error));
     }
-    crate::block_on(async {
-        let stopping = signals::shutdown_or_hangup()?;
-        let (sender, over) = watch::channel(false);
-        let asker = Arc::new(InTheInbox { context, timeout, over });
-        let stop = async {
-            stopping.await;
-            sender.send_replace(true);
-        };
+    // It lies idle beside a client for most of its life.
+    crate::block_on_one_thread(async {
+        let stop = signals::shutdown_or_hangup()?;
+        let asker = Arc::new(InTheInbox { context, timeout });
         let arriving = calls::read(std::io::stdin());
         calls::serve(Server::new(timeout), asker, arriving, tokio::io::stdout(), stop)
             .await
@@ -75,8 +68,6 @@ pub(crate) fn run(context: Context, arguments: &Arguments) -> Exit {
 struct InTheInbox {
     context: Context,
     timeout: Duration,
-    /// Whether the program ends.
-    over: watch::Receiver<bool>,
 }
 
 impl InTheInbox {
@@ -115,29 +106,26 @@ impl Asker for InTheInbox {
             }
         };
         let asked = Instant::now();
-        let mut is_wanted = true;
+        let mut cause = None;
         let withdrawn = async {
             // The other end goes only with the program.
-            let cause = taken_back.await.unwrap_or(EndCause::Shutdown);
-            is_wanted = cause == EndCause::Shutdown;
-            cause
+            let why = (&mut taken_back).await.unwrap_or(EndCause::Shutdown);
+            *cause.insert(why)
         };
         let ask = call.questions.ask(call.client.clone(), self.timeout);
         let end = asking::put(&holder, ask, withdrawn).await;
-        if is_wanted {
+        if matches!(cause, None | Some(EndCause::Shutdown)) {
             let there = holder.operator_last_there().is_some_and(|ago| ago <= asked.elapsed());
             tell(match end {
                 Ok(end) => answer::result(&call.questions, &end, self.timeout, there),
                 Err(error) => answer::not_asked(&output::told(&error)),
             });
         }
-        let mut over = self.over.clone();
-        holder
-            .shutdown_with_receipt(async move {
-                if over.wait_for(|over| *over).await.is_err() {
-                    std::future::pending::<()>().await;
-                }
-            })
-            .await;
+        match cause {
+            Some(_) => holder.shutdown().await,
+            // The client has its answer; an inbox that went away before it heard so has time to come back, as long as the
+            // client is here.
+            None => holder.shutdown_with_receipt(async { drop(taken_back.await) }).await,
+        }
     }
 }
