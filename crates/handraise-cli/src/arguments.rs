@@ -77,6 +77,7 @@ pub(crate) enum Command {
     Demo(commands::demo::Arguments),
     Inbox(commands::inbox::Arguments),
     Token(commands::token::Arguments),
+    Backup(commands::backup::Arguments),
     Doctor(commands::doctor::Arguments),
     Completions(commands::completions::Arguments),
 }
@@ -119,6 +120,7 @@ impl Arguments {
                 .with(&registry::OPEN_BROWSER, demo.no_open.then_some("off")),
             Command::Inbox(inbox) => flags.with(&registry::DATA_DIR, path(inbox.data_dir.as_ref())),
             Command::Token(token) => flags.with(&registry::DATA_DIR, path(token.data_dir())),
+            Command::Backup(backup) => flags.with(&registry::DATA_DIR, path(backup.data_dir.as_ref())),
             Command::Doctor(doctor) => flags.with(&registry::DATA_DIR, path(doctor.data_dir.as_ref())),
             Command::Mcp(mcp) => flags
                 .with(&registry::TLS_CERT, path(mcp.tls_cert.as_ref()))

@@ -148,6 +148,7 @@ fn dispatch(arguments: Arguments, environment: Environment, format: &mut LogForm
         Command::Demo(_) => commands::demo::run(&context),
         Command::Inbox(inbox) => commands::inbox::run(&context, &inbox),
         Command::Token(token) => commands::token::run(&context, &token),
+        Command::Backup(backup) => commands::backup::run(&context, &backup),
         Command::Doctor(_) => commands::doctor::run(&context),
         Command::Completions(completions) => commands::completions::run(&completions),
     }

@@ -16,6 +16,7 @@
 mod access;
 mod asks;
 mod audit;
+mod backup;
 mod connections;
 mod detail;
 mod error;
@@ -42,6 +43,7 @@ use jiff::Timestamp;
 pub use access::{NewToken, StoredToken};
 pub use asks::{Announced, Announcement};
 pub use audit::Refusal;
+pub use backup::{Contents, back_up};
 pub use connections::{Hello, Instance};
 pub use error::{Fault, StoreError};
 pub use holdings::{Bounds, Full};

@@ -35,7 +35,7 @@ use crate::{
 pub const DATABASE_FILE: &str = "handraise.db";
 
 /// How long a statement waits for another program that has the file locked, such as a backup.
-const BUSY: Duration = Duration::from_secs(5);
+pub(crate) const BUSY: Duration = Duration::from_secs(5);
 
 /// Pages of the log that are worth being moved into the database file, beside the writer: of a page that changed several
 /// times the last state is moved alone, and a move takes the disk's time whatever its size.
@@ -188,7 +188,7 @@ impl Log {
     }
 }
 
-fn name(path: &Path, failure: Failure) -> StoreError {
+pub(crate) fn name(path: &Path, failure: Failure) -> StoreError {
     let path = path.to_owned();
     match failure {
         Failure::Row { table, what } => StoreError::Inconsistent { path, table, what },
@@ -210,7 +210,7 @@ fn name(path: &Path, failure: Failure) -> StoreError {
 }
 
 /// The primary result codes of SQLite that an operator can do something about.
-fn fault(code: Option<i32>) -> Fault {
+pub(crate) fn fault(code: Option<i32>) -> Fault {
     match code.map(|code| code & 0xff) {
         Some(13) => Fault::Full,
         Some(5 | 6) => Fault::Locked,

@@ -2,6 +2,7 @@
 
 pub(crate) mod agent;
 pub(crate) mod ask;
+pub(crate) mod backup;
 pub(crate) mod completions;
 pub(crate) mod demo;
 pub(crate) mod doctor;

@@ -10,6 +10,10 @@ const COMMANDS: &[&[&str]] = &[
     &["agent"],
     &["mcp"],
     &["ask"],
+    &["backup"],
+    &["hook"],
+    &["hook", "claude"],
+    &["tool"],
     &["demo"],
     &["inbox"],
     &["inbox", "list"],
@@ -48,7 +52,21 @@ fn only_commands_that_work_are_offered() {
         .collect();
     assert_eq!(
         offered,
-        ["up", "agent", "mcp", "ask", "demo", "inbox", "token", "doctor", "completions", "help"]
+        [
+            "up",
+            "agent",
+            "mcp",
+            "ask",
+            "tool",
+            "hook",
+            "demo",
+            "inbox",
+            "token",
+            "backup",
+            "doctor",
+            "completions",
+            "help"
+        ]
     );
 }
 

@@ -9,6 +9,8 @@ mod answers;
 #[cfg(test)]
 mod ask;
 #[cfg(test)]
+mod backup;
+#[cfg(test)]
 mod batch;
 #[cfg(test)]
 mod command_line;

@@ -1,6 +1,8 @@
 //! The store against real SQLite files.
 
 #[cfg(test)]
+mod backup;
+#[cfg(test)]
 mod counts;
 #[cfg(test)]
 mod crash;
