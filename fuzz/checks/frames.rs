@@ -5,7 +5,9 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use handraise_core::Moment;
+use handraise_core::words::Provenance;
 use handraise_mcp::confirm::{ConfirmConfig, GuardSource, Guards, PreviewSource, Remembers, Spent, Values};
+use handraise_mcp::envelope::{InboxEnd, InboxSaid};
 use handraise_mcp::seal::{ClockId, Keyring};
 use handraise_mcp::{Caller, ClientFrame, Envelope, EnvelopeConfig, Now, Out, Process, Route};
 use serde_json::Value;
@@ -80,6 +82,7 @@ impl World {
             ConfirmConfig::new(guards, Values::default(), KEYRING.clone(), [2; 32], Remembers::Beyond);
         config.confirm = Some(confirm);
         let process = Arc::new(Process::new(config));
+        process.attach_inbox(|| Some(Duration::ZERO));
         Self {
             envelope: Envelope::new(Arc::clone(&process), [7; 32]),
             process,
@@ -160,6 +163,14 @@ impl World {
                     Out::Spend(spend) => {
                         self.envelope.spent(spend.ticket, Spent::No, self.now, &mut more);
                     }
+                    Out::Ask(ask) => {
+                        json(ask.schema.as_bytes());
+                        // What is answered may be nothing that was asked for.
+                        let end = InboxEnd::Accepted(r#"{"deviceId":"b","confirm":true}"#.to_owned());
+                        let said = InboxSaid { end, provenance: Provenance::Human };
+                        self.envelope.inbox_said(&ask.key, &said, self.now, &mut more);
+                    }
+                    Out::Withdraw { .. } => {}
                 }
             }
             out = more;

@@ -123,6 +123,8 @@ impl Arguments {
             Command::Backup(backup) => flags.with(&registry::DATA_DIR, path(backup.data_dir.as_ref())),
             Command::Doctor(doctor) => flags.with(&registry::DATA_DIR, path(doctor.data_dir.as_ref())),
             Command::Mcp(mcp) => flags
+                .with(&registry::INBOX, mcp.inbox.clone())
+                .with(&registry::DATA_DIR, path(mcp.data_dir.as_ref()))
                 .with(&registry::TLS_CERT, path(mcp.tls_cert.as_ref()))
                 .with(&registry::TLS_KEY, path(mcp.tls_key.as_ref()))
                 .with(&registry::INSECURE_BEHIND_PROXY, mcp.insecure_behind_proxy.then_some("on")),

@@ -144,7 +144,7 @@ settings! {
     "Whether `handraise up` opens the sign-in link in a browser when it runs in a terminal."
 
     INBOX = "inbox", Kind::Text, Default::Unset("the inbox of the data directory"), flag "--inbox";
-    "The inbox that a holder talks to: `https://host`, `http://127.0.0.1:7345`, `unix:/path/to/inbox.sock`, or `none`: nobody is asked, every question is declined."
+    "The inbox that a holder talks to: `https://host`, `http://127.0.0.1:7345`, `unix:/path/to/inbox.sock`, or `none`: nobody is asked, every question is declined. A gateway without one asks its client alone."
 
     TOKEN = "token", Kind::Text, Default::Unset("the token in the data directory"), secret true;
     "The bearer token for `inbox`. There is no flag for it: arguments can be read by everybody on the machine."
@@ -162,7 +162,7 @@ settings! {
     "Environment variables that agents and MCP servers get although they are withheld: `HANDRAISE_*`, `KANDEV_*`, `MCP_CONFIRM_*`, and URLs of databases and with passwords, save those of `http`, `https` and `socks` (S7)."
 
     ELICITATION = "elicitation", Kind::Bool, Default::Value("on"), env "HANDRAISE_ELICITATION" "AUTOMOBILE_ELICITATION";
-    "Whether handraise asks its own questions about refusals: `off` lets refusals through, in every era. Read by `handraise mcp`, again on SIGHUP. The inbox has no switch for it: gateways are not connected to an inbox yet."
+    "Whether handraise asks its own questions about refusals: `off` lets refusals through, in every era. Read by `handraise mcp`, again on SIGHUP. The inbox has no switch for it."
 
     ACP_ELICITATION = "features.acp_elicitation", Kind::Bool, Default::Value("on"), env "HANDRAISE_FEATURES_ACP_ELICITATION" "KANDEV_FEATURES_ACP_ELICITATION";
     "The flag `features.acpElicitation`: agents are told that forms are answered here. Read by `handraise up` and handed to holders; an operator's setting in the inbox wins."
@@ -190,6 +190,18 @@ settings! {
 
     ASK_MIN_HUMAN = "ask.min_human_ms", Kind::Integer { least: 0, most: 60_000 }, Default::Value("400"), env "HANDRAISE_ASK_MIN_HUMAN_MS";
     "An answer that comes faster, in milliseconds, was given by no human: it is recorded as `not_shown`, and confirms no guarded call."
+
+    ASK_WAIT = "ask.wait", Kind::Duration, Default::Value("45s"), env "HANDRAISE_ASK_WAIT";
+    "How long a call waits for an answer of the inbox, from its arrival; then the refusal goes through. Shorter than the patience of the client's own tool calls. Read by `handraise mcp`."
+
+    ASK_WAIT_WITH_PROGRESS = "ask.wait_with_progress", Kind::Duration, Default::Value("10m"), env "HANDRAISE_ASK_WAIT_WITH_PROGRESS";
+    "The same of a call whose client takes progress: it is told every ten seconds that its call goes on."
+
+    ASK_MAX_BLOCKED = "ask.max_blocked", Kind::Duration, Default::Value("15m"), env "HANDRAISE_ASK_MAX_BLOCKED";
+    "How long the calls of one session wait for the inbox in all; waits at the same time count once. After that refusals go through at once."
+
+    RAILS_REFUSAL = "rails.refusal", Kind::Names, Default::Value("form,inbox,refuse");
+    "In which order a refusal's question is tried: `form` is the client's own prompt, `inbox` an operator, `refuse` the refusal as it was. What is left out is not tried. Read by `handraise mcp`."
 
     MAX_FRAME = "mcp.max_frame_bytes", Kind::Integer { least: 65_536, most: 1_073_741_824 }, Default::Value("67108864");
     "The longest frame that `handraise mcp` passes on, in bytes. A longer one is thrown away, and whoever waits for it gets an error."

@@ -262,6 +262,14 @@ pub struct Settings {
     pub ask_timeout: Duration,
     /// What is answered faster was answered by no human.
     pub ask_min_human: Duration,
+    /// How long a call waits for the inbox.
+    pub ask_wait: Duration,
+    /// The same of one whose client takes progress.
+    pub ask_wait_with_progress: Duration,
+    /// How long the calls of one session wait for it in all.
+    pub ask_max_blocked: Duration,
+    /// The rails of a refusal's question, in their order; the gateway judges them.
+    pub rails_refusal: Sourced<Vec<String>>,
     /// The longest frame of the gateway, in bytes.
     pub max_frame: usize,
     /// Bytes of calls that the gateway keeps.
@@ -360,6 +368,10 @@ pub fn load(
         state_secret: reader.optional(&registry::STATE_SECRET, |raw| raw.text().map(Secret::new))?,
         ask_timeout: Duration::from_millis(reader.integer(&registry::ASK_TIMEOUT)?),
         ask_min_human: Duration::from_millis(reader.integer(&registry::ASK_MIN_HUMAN)?),
+        ask_wait: reader.required(&registry::ASK_WAIT, Raw::duration)?.value,
+        ask_wait_with_progress: reader.required(&registry::ASK_WAIT_WITH_PROGRESS, Raw::duration)?.value,
+        ask_max_blocked: reader.required(&registry::ASK_MAX_BLOCKED, Raw::duration)?.value,
+        rails_refusal: reader.required(&registry::RAILS_REFUSAL, Raw::names)?,
         max_frame: usize::try_from(reader.integer(&registry::MAX_FRAME)?).unwrap_or(usize::MAX),
         in_flight: reader.integer(&registry::IN_FLIGHT)?,
         listening: reader.listening()?,

@@ -12,8 +12,9 @@
 //! read that would go there, so that memory is bounded and frames go on uncopied, from the buffer that they were read
 //! into. A frame passes one thread, and no lock.
 //!
-//! Two things have a thread of their own, because somebody has to wait for them: the server's stderr once it says
-//! something, for our log; and the store of spent nonces where calls are guarded, for a disk.
+//! Three things have a thread of their own, because somebody has to wait for them: the server's stderr once it says
+//! something, for our log; the store of spent nonces where calls are guarded, for a disk; and the inbox, where there may be
+//! one, for its operators.
 
 mod anew;
 mod client;
@@ -33,6 +34,7 @@ mod watch;
 
 use std::{ffi::OsString, fmt::Write as _, os::unix::ffi::OsStrExt as _, path::PathBuf, sync::Arc};
 
+use handraise_asker::Find;
 use handraise_mcp::{envelope::Process, record::Recorder};
 use handraise_spent::Store;
 use handraise_transport::spawn::Supervisor;
@@ -62,6 +64,8 @@ pub struct GatewaySettings {
     pub recorder: Box<dyn Recorder + Send>,
     /// Keeps what has confirmed a call, where calls are guarded.
     pub spent: Option<Store>,
+    /// Says where the inbox is, unless nobody there is to be asked.
+    pub inbox: Option<Find>,
 }
 
 /// What states say that they are about (S22): a server's command, wherever and whenever it runs. A digest, because

@@ -11,11 +11,12 @@ use std::{
     time::Duration,
 };
 
+use handraise_asker::Asker;
 use handraise_core::Moment;
 use handraise_mcp::{
     Now,
     confirm::Spent,
-    envelope::{Caller, Envelope, Out, Process},
+    envelope::{Caller, Envelope, InboxSaid, Out, Process},
     record::Recorder,
 };
 use handraise_spent::Spender;
@@ -51,14 +52,27 @@ pub fn run(mut settings: GatewaySettings) -> Result<u8, GatewayError> {
     let (wakeups, waker) = Wakeups::register().map_err(GatewayError::Prepare)?;
     spawn::become_subreaper().map_err(GatewayError::Prepare)?;
     let server = start::start(&mut settings)?;
-    let GatewaySettings { process, max_frame, reload, recorder, spent, .. } = settings;
+    let GatewaySettings { process, max_frame, reload, recorder, spent, inbox, .. } = settings;
     let (says, said) = channel();
+    let (inbox_says, inbox_wakes) = (says.clone(), waker.another().map_err(GatewayError::Prepare)?);
     let tell = move |(), ticket, was| {
         // Who is gone needs no answer.
-        let _ = says.send((ticket, was));
+        let _ = says.send(Said::Spent(ticket, was));
         waker.wake();
     };
     let spender = Spender::start(spent, 1, SystemClock::shared(), tell).map_err(GatewayError::Prepare)?;
+    let asker = match inbox {
+        None => Asker::none(),
+        Some(find) => {
+            let tell = move |(), key: &str, end| {
+                let _ = inbox_says.send(Said::Inbox(key.to_owned(), end));
+                inbox_wakes.wake();
+            };
+            let asker = Asker::start(find, tell).map_err(GatewayError::Prepare)?;
+            process.attach_inbox(asker.seen());
+            asker
+        }
+    };
     let (stdin, never_waits) = anew::stdin().map_err(GatewayError::Prepare)?;
     let to_server = Outlet::to_pipe(server.stdin).map_err(GatewayError::Prepare)?;
     let to_client = Outlet::to_stdout().map_err(GatewayError::Prepare)?;
@@ -75,6 +89,7 @@ pub fn run(mut settings: GatewaySettings) -> Result<u8, GatewayError> {
         out: Vec::new(),
         recorder,
         spender,
+        asker,
         said,
         noise: Limited::new(SystemClock::shared()),
         waiter: Waiter::new(),
@@ -91,6 +106,14 @@ pub fn run(mut settings: GatewaySettings) -> Result<u8, GatewayError> {
         reload,
     };
     Ok(gateway.until_the_end())
+}
+
+/// What somebody says who was asked.
+enum Said {
+    /// The store of spent nonces, of the question with that ticket.
+    Spent(u64, Spent),
+    /// The inbox, of the question under that key.
+    Inbox(String, InboxSaid),
 }
 
 /// A running gateway.
@@ -110,8 +133,10 @@ pub(crate) struct Gateway {
     recorder: Box<dyn Recorder + Send>,
     /// Asks the store of spent nonces, where calls are guarded.
     spender: Spender<()>,
-    /// What it says, with the question's ticket.
-    said: Receiver<(u64, Spent)>,
+    /// Asks the inbox, where there may be one.
+    asker: Asker<()>,
+    /// What both say.
+    said: Receiver<Said>,
     pub(crate) noise: Limited,
     pub(crate) waiter: Waiter,
     /// Whether it pays to look at the client, and at the server, without waiting for them.
@@ -153,6 +178,8 @@ impl Gateway {
             let timeout = next.map(|next| self.now.boot.until(next).min(LOOK_AGAIN));
             let ready = self.wait(timeout);
             if self.envelope.next_deadline().is_some_and(|deadline| deadline <= self.now.boot) {
+                // Who was asked has judged in time what is here by now.
+                self.hear();
                 self.envelope.tick(self.now, &mut self.out);
                 self.carry_out();
                 self.flush();
@@ -219,6 +246,14 @@ impl Gateway {
                     self.spender.ask(&self.caller.principal, (), spend);
                     continue;
                 }
+                Out::Ask(ask) => {
+                    self.asker.ask((), &ask);
+                    continue;
+                }
+                Out::Withdraw { key, why } => {
+                    self.asker.withdraw(&key, why);
+                    continue;
+                }
             };
             frame.push(b'\n');
             flow.outlet.add(frame);
@@ -235,14 +270,22 @@ impl Gateway {
         }
     }
 
-    /// Takes signals and answers of the store; false when everything ends at once.
-    fn signalled(&mut self) -> bool {
-        let woken = self.wakeups.take();
-        while let Ok((ticket, was)) = self.said.try_recv() {
-            self.envelope.spent(ticket, was, self.now, &mut self.out);
+    /// Takes what those say who were asked.
+    fn hear(&mut self) {
+        while let Ok(said) = self.said.try_recv() {
+            match said {
+                Said::Spent(ticket, was) => self.envelope.spent(ticket, was, self.now, &mut self.out),
+                Said::Inbox(key, said) => self.envelope.inbox_said(&key, &said, self.now, &mut self.out),
+            }
             self.carry_out();
             self.flush();
         }
+    }
+
+    /// Takes signals and answers of others; false when everything ends at once.
+    fn signalled(&mut self) -> bool {
+        let woken = self.wakeups.take();
+        self.hear();
         if self.status.is_none() {
             self.status = self.child.try_wait().transpose();
         }

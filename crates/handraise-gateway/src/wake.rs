@@ -27,6 +27,11 @@ pub(crate) struct Wakeups {
 pub(crate) struct Waker(UnixStream);
 
 impl Waker {
+    /// One for another thread.
+    pub(crate) fn another(&self) -> io::Result<Self> {
+        self.0.try_clone().map(Self)
+    }
+
     /// Wakes us now, or at once when we wait next.
     pub(crate) fn wake(&self) {
         // A full pipe wakes as well.

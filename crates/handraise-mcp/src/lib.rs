@@ -13,6 +13,7 @@
 //! - [`seal`]: states that travel through the client and come back.
 //! - [`confirm`]: which calls are guarded, and what confirms them.
 //! - [`memory`]: what was declined on a connection.
+//! - [`rails`]: in which order the ways to a human are tried.
 //! - [`record`]: one line for every rail that was tried.
 
 pub mod canonical;
@@ -24,6 +25,7 @@ pub mod http;
 pub mod memory;
 pub mod pointer;
 pub mod question;
+pub mod rails;
 pub mod record;
 pub mod refusal;
 pub mod seal;

@@ -42,6 +42,11 @@ pub fn input_requests(ambiguity: &Ambiguity, tool: &str) -> String {
     json!({ key: request }).to_string()
 }
 
+/// The schema of the question alone, as compact JSON.
+pub fn requested_schema(ambiguity: &Ambiguity) -> String {
+    schema(ambiguity, FormDialect::OneOf).to_string()
+}
+
 /// The key of a question in `inputRequests`, and of its answer in `inputResponses`: the argument without a trailing `Id`,
 /// and `Choice`. `deviceId` is asked for under `deviceChoice`.
 pub fn response_key(argument: &str) -> String {
@@ -49,7 +54,7 @@ pub fn response_key(argument: &str) -> String {
     format!("{}Choice", stem.filter(|stem| !stem.is_empty()).unwrap_or(argument))
 }
 
-fn params(ambiguity: &Ambiguity, tool: &str, dialect: FormDialect) -> Value {
+fn schema(ambiguity: &Ambiguity, dialect: FormDialect) -> Value {
     let argument = ambiguity.rule.argument();
     let field = match dialect {
         FormDialect::EnumNames => {
@@ -67,8 +72,11 @@ fn params(ambiguity: &Ambiguity, tool: &str, dialect: FormDialect) -> Value {
             json!({"type": "string", "oneOf": choices})
         }
     };
-    let message = ambiguity.message(tool);
-    let schema = json!({"type": "object", "properties": {argument: field}, "required": [argument]});
+    json!({"type": "object", "properties": {argument: field}, "required": [argument]})
+}
+
+fn params(ambiguity: &Ambiguity, tool: &str, dialect: FormDialect) -> Value {
+    let (message, schema) = (ambiguity.message(tool), schema(ambiguity, dialect));
     match dialect {
         FormDialect::EnumNames => json!({"message": message, "requestedSchema": schema}),
         FormDialect::OneOf => json!({"mode": "form", "message": message, "requestedSchema": schema}),
@@ -146,6 +154,14 @@ impl Answer {
             Some("decline") => Self::Decline,
             Some("cancel") => Self::Cancel,
             _ => Self::Invalid(InvalidAnswer::Malformed),
+        }
+    }
+
+    /// Reads the content of an answer that was accepted against what was offered.
+    pub fn of_content<'a>(content: &str, argument: &str, offered: impl IntoIterator<Item = &'a str>) -> Self {
+        match serde_json::from_str::<&RawValue>(content) {
+            Ok(content) => chosen(Some(content), argument, offered),
+            Err(_) => Self::Invalid(InvalidAnswer::Malformed),
         }
     }
 

@@ -25,6 +25,17 @@ const PLACES: &[Place] = &[
         may_use: &["handraise-core", "handraise-api", "handraise-transport"],
     },
     Place {
+        name: "handraise-asker",
+        layer: 2,
+        may_use: &[
+            "handraise-core",
+            "handraise-api",
+            "handraise-mcp",
+            "handraise-transport",
+            "handraise-holder",
+        ],
+    },
+    Place {
         name: "handraise-agentctl",
         layer: 3,
         may_use: &[
@@ -45,12 +56,24 @@ const PLACES: &[Place] = &[
     Place {
         name: "handraise-gateway",
         layer: 3,
-        may_use: &["handraise-core", "handraise-mcp", "handraise-spent", "handraise-transport"],
+        may_use: &[
+            "handraise-core",
+            "handraise-mcp",
+            "handraise-spent",
+            "handraise-asker",
+            "handraise-transport",
+        ],
     },
     Place {
         name: "handraise-http",
         layer: 3,
-        may_use: &["handraise-core", "handraise-mcp", "handraise-spent", "handraise-transport"],
+        may_use: &[
+            "handraise-core",
+            "handraise-mcp",
+            "handraise-spent",
+            "handraise-asker",
+            "handraise-transport",
+        ],
     },
     Place {
         name: "handraise-cli",
@@ -63,6 +86,7 @@ const PLACES: &[Place] = &[
             "handraise-spent",
             "handraise-store",
             "handraise-holder",
+            "handraise-asker",
             "handraise-acp",
             "handraise-agentctl",
             "handraise-server",

@@ -72,7 +72,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Exit {
     let otherwise = ", or say --inbox none to have every question declined";
     let inbox = if arguments.session_id.is_some() {
         // Settings may name another inbox for agents that people start; this one belongs to the one that started it.
-        Some(holding::local_inbox(context, None, otherwise)?)
+        Some(holding::local_inbox(context, otherwise)?)
     } else {
         holding::inbox(context, otherwise)?
     };

@@ -1,5 +1,6 @@
 //! `handraise mcp`: the gateway in front of an MCP server, for a client's stdio or over HTTP.
 
+mod inbox;
 mod listen;
 mod upstream;
 
@@ -16,7 +17,8 @@ use handraise_config::{Environment, Flags, RefusalEntry, Settings};
 use handraise_gateway::{GatewayError, GatewaySettings};
 use handraise_mcp::{
     confirm::ConfirmConfig,
-    envelope::{EnvelopeConfig, Limits, Process, Upstream},
+    envelope::{EnvelopeConfig, Limits, Process, Upstream, Waits},
+    rails::{Asked, Ladder},
     record::{Record, Recorder},
     refusal::{Entry, Rule, RuleSource, Rules},
     seal::{ClockId, Keyring},
@@ -70,6 +72,13 @@ pub(crate) struct Arguments {
         value_name = "CMD"
     )]
     pub(crate) command: Vec<OsString>,
+    /// The inbox for what the client cannot be asked: https://HOST, http://127.0.0.1:PORT, unix:SOCKET, or none; otherwise
+    /// the one of the data directory
+    #[arg(long, value_name = "URL")]
+    pub(crate) inbox: Option<String>,
+    /// The data directory of the inbox on this machine
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data_dir: Option<PathBuf>,
     /// The URL of a server that speaks Streamable HTTP: https://, or http:// to this machine
     #[arg(long, value_name = "URL")]
     pub(crate) upstream: Option<String>,
@@ -85,6 +94,8 @@ impl Arguments {
             insecure_behind_proxy: false,
             command,
             upstream: None,
+            inbox: None,
+            data_dir: None,
         }
     }
 }
@@ -127,6 +138,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Exit {
         max_frame: context.settings.max_frame,
         recorder: Box::new(Log),
         spent,
+        inbox: inbox::find(context),
     };
     let format = context.settings.log_format;
     match handraise_gateway::run(settings) {
@@ -162,11 +174,29 @@ fn process(
         confirm,
         ask_timeout: settings.ask_timeout,
         min_human: settings.ask_min_human,
+        refusal_rails: refusal_rails(settings)?,
+        waits: waits(settings),
         limits: Limits { bytes_in_flight: settings.in_flight, ..Limits::default() },
     };
     let process = Process::new(config);
     process.set_elicitation(settings.elicitation.value);
     Ok(process)
+}
+
+/// How long calls wait for the inbox.
+fn waits(settings: &Settings) -> Waits {
+    Waits {
+        plain: settings.ask_wait,
+        with_progress: settings.ask_wait_with_progress,
+        in_all: settings.ask_max_blocked,
+    }
+}
+
+/// In which order a refusal's question is tried.
+fn refusal_rails(settings: &Settings) -> anyhow::Result<Ladder> {
+    let rails = &settings.rails_refusal;
+    Ladder::parse(Asked::Refusal, rails.value.iter().map(String::as_str))
+        .with_context(|| format!("{} is no order of rails", rails.origin))
 }
 
 /// The keys of the settings, or one that dies with us.
@@ -244,6 +274,8 @@ impl Recorder for Log {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use handraise_config::ConfigFile;
 
     use super::*;
@@ -281,6 +313,33 @@ mod tests {
             assert!(error.ends_with(expected), "{text}: {error}");
         }
         assert_eq!(address("[::1]:0"), Ok("[::1]:0".parse().unwrap()));
+    }
+
+    #[test]
+    fn the_settings_of_rails_and_waits_reach_the_gateway() {
+        let with = |variables: &[(&'static str, &'static str)]| {
+            let environment: Environment = variables.iter().copied().collect();
+            handraise_config::load(&Flags::default(), &environment, None).unwrap()
+        };
+        let usual = with(&[]);
+        assert_eq!(waits(&usual), Waits::default());
+        assert_eq!(refusal_rails(&usual).unwrap(), Ladder::usual(Asked::Refusal));
+        let settings = with(&[
+            ("HANDRAISE_ASK_WAIT", "1s"),
+            ("HANDRAISE_ASK_WAIT_WITH_PROGRESS", "2m"),
+            ("HANDRAISE_ASK_MAX_BLOCKED", "1h"),
+            ("HANDRAISE_RAILS__REFUSAL", "inbox, form"),
+        ]);
+        let (plain, with_progress, in_all) =
+            (Duration::from_secs(1), Duration::from_mins(2), Duration::from_hours(1));
+        assert_eq!(waits(&settings), Waits { plain, with_progress, in_all });
+        let rails = Ladder::parse(Asked::Refusal, ["inbox", "form"]).unwrap();
+        assert_eq!(refusal_rails(&settings).unwrap(), rails);
+        let error = refusal_rails(&with(&[("HANDRAISE_RAILS__REFUSAL", "form,token")])).unwrap_err();
+        assert_eq!(
+            format!("{error:#}"),
+            "HANDRAISE_RAILS__REFUSAL is no order of rails: \"token\" is none of its rails: form, inbox, refuse"
+        );
     }
 
     #[test]

@@ -136,7 +136,8 @@ fn an_error_about_a_secret_hides_it() {
 
 #[test]
 fn a_variable_that_changes_nothing_is_pointed_out() {
-    let variables = [("HANDRAISE_INBX", "x"), ("HANDRAISE_ASK_WAIT", "1m"), ("HANDRAISE_PUBLIC_URL", "x")];
+    let variables =
+        [("HANDRAISE_INBX", "x"), ("HANDRAISE_ASK_PARK_TTL", "1m"), ("HANDRAISE_PUBLIC_URL", "x")];
     let nothing = |name: &str| {
         format!(
             "the environment variable {name} is no setting of this version and changes nothing; \
@@ -146,7 +147,7 @@ fn a_variable_that_changes_nothing_is_pointed_out() {
     assert_eq!(
         with_environment(&variables).unwrap().warnings,
         [
-            nothing("HANDRAISE_ASK_WAIT"),
+            nothing("HANDRAISE_ASK_PARK_TTL"),
             "the environment variable HANDRAISE_INBX is no setting; did you mean HANDRAISE_INBOX?".to_owned(),
             nothing("HANDRAISE_PUBLIC_URL"),
         ]

@@ -11,7 +11,7 @@ use std::sync::{
 use handraise_core::Moment;
 use handraise_mcp::{
     confirm::Spent,
-    envelope::{Caller, Envelope, Out, Route, Spend},
+    envelope::{Caller, Envelope, InboxSaid, Out, Route},
     frame::{
         ClientFrame, Malformed, NoFrame, ServerFrame, each_of_batch, is_batch,
         overlong::{self, Overlong},
@@ -32,7 +32,7 @@ use super::{
     pieces::Came,
     reply::Refusal,
     shared,
-    state::State,
+    state::{Errand, Errands, State},
     stdin::{Next, Stdin},
 };
 use crate::{now::now, upstream::Beside};
@@ -98,16 +98,16 @@ impl Link {
     ) -> Result<T, Refusal> {
         let now = now();
         self.last_used.store(now.boot.as_millis(), Ordering::Relaxed);
-        let (mut out, mut spends) = (Vec::new(), Vec::new());
+        let (mut out, mut errands) = (Vec::new(), Errands::new());
         let mut state = self.lock();
         let (registered, caller) = register(&mut state.desk)?;
         let route = state.envelope.client_frame(frame, &caller, now, &mut out);
-        state.carry_out(&mut out, now, &self.front, &mut spends);
+        state.carry_out(&mut out, now, &self.front, &mut errands);
         if route == Route::Forward {
             state.send(own, beside);
         }
         settle(&mut state.desk);
-        self.finish(state, &spends);
+        self.finish(state, errands);
         Ok(registered)
     }
 
@@ -123,7 +123,7 @@ impl Link {
         let mut state = self.lock();
         let (registered, held) = register(&mut state.desk)?;
         state.desk.known().wait(held);
-        self.finish(state, &[]);
+        self.finish(state, Errands::new());
         Ok(registered)
     }
 
@@ -160,12 +160,12 @@ impl Link {
     /// so, and is told nothing.
     pub(crate) fn client_malformed(self: &Arc<Self>, malformed: &Malformed) -> Option<Vec<u8>> {
         let now = now();
-        let (mut out, mut spends) = (Vec::new(), Vec::new());
+        let (mut out, mut errands) = (Vec::new(), Errands::new());
         let mut state = self.lock();
         state.envelope.client_malformed(malformed, now, &mut out);
         let told = out.extract_if(.., |out| matches!(out, Out::ToClient { for_call: None, .. })).last();
-        state.carry_out(&mut out, now, &self.front, &mut spends);
-        self.finish(state, &spends);
+        state.carry_out(&mut out, now, &self.front, &mut errands);
+        self.finish(state, errands);
         told.and_then(|out| if let Out::ToClient { frame, .. } = out { Some(frame) } else { None })
     }
 
@@ -200,7 +200,7 @@ impl Link {
 
     fn upstream_frame(self: &Arc<Self>, frame: &ServerFrame<'_>, came: Came<'_>) {
         let now = now();
-        let (mut out, mut spends) = (Vec::new(), Vec::new());
+        let (mut out, mut errands) = (Vec::new(), Errands::new());
         let mut state = self.lock();
         if let Some(bytes) = state.desk.respelled(frame)
             && let Ok(frame) = self.front.process.read_server_frame(&bytes)
@@ -210,13 +210,13 @@ impl Link {
             return;
         }
         let route = state.envelope.upstream_frame(frame, now, &mut out);
-        state.carry_out(&mut out, now, &self.front, &mut spends);
+        state.carry_out(&mut out, now, &self.front, &mut errands);
         if route == Route::Forward
             && let Some(reply) = state.desk.forward(frame, came)
         {
             state.send(Came::lent(&reply), Beside::default());
         }
-        self.finish(state, &spends);
+        self.finish(state, errands);
     }
 
     /// Takes both ends of a line that was too long to be taken.
@@ -242,7 +242,7 @@ impl Link {
             Overlong::Request(id) => {
                 let mut state = self.lock();
                 state.send(Came::lent(&reply(&id)), Beside::default());
-                self.finish(state, &[]);
+                self.finish(state, Errands::new());
             }
             Overlong::Response(None) | Overlong::Unknown => {}
         }
@@ -257,22 +257,32 @@ impl Link {
     /// Takes the time.
     pub(crate) fn wake(self: &Arc<Self>) {
         let now = now();
-        let (mut out, mut spends) = (Vec::new(), Vec::new());
+        let (mut out, mut errands) = (Vec::new(), Errands::new());
         let mut state = self.lock();
         state.alarm = None;
         state.envelope.tick(now, &mut out);
-        state.carry_out(&mut out, now, &self.front, &mut spends);
-        self.finish(state, &spends);
+        state.carry_out(&mut out, now, &self.front, &mut errands);
+        self.finish(state, errands);
     }
 
     /// Takes what the store says about a nonce.
     pub(crate) fn spent(self: &Arc<Self>, ticket: u64, was: Spent) {
         let now = now();
-        let (mut out, mut spends) = (Vec::new(), Vec::new());
+        let (mut out, mut errands) = (Vec::new(), Errands::new());
         let mut state = self.lock();
         state.envelope.spent(ticket, was, now, &mut out);
-        state.carry_out(&mut out, now, &self.front, &mut spends);
-        self.finish(state, &spends);
+        state.carry_out(&mut out, now, &self.front, &mut errands);
+        self.finish(state, errands);
+    }
+
+    /// Takes what became of a question in the inbox.
+    pub(crate) fn inbox_said(self: &Arc<Self>, key: &str, said: &InboxSaid) {
+        let now = now();
+        let (mut out, mut errands) = (Vec::new(), Errands::new());
+        let mut state = self.lock();
+        state.envelope.inbox_said(key, said, now, &mut out);
+        state.carry_out(&mut out, now, &self.front, &mut errands);
+        self.finish(state, errands);
     }
 
     /// Lets a second pass; true when nobody has used it for `idle` milliseconds.
@@ -292,19 +302,19 @@ impl Link {
     /// Ends it: open questions are withdrawn, streams end, and the server is asked to leave.
     pub(crate) fn end(self: &Arc<Self>) {
         let now = now();
-        let (mut out, mut spends) = (Vec::new(), Vec::new());
+        let (mut out, mut errands) = (Vec::new(), Errands::new());
         let mut state = self.lock();
         state.envelope.client_closed(now, &mut out);
-        state.carry_out(&mut out, now, &self.front, &mut spends);
+        state.carry_out(&mut out, now, &self.front, &mut errands);
         if !self.is_over.swap(true, Ordering::Relaxed) {
             state.envelope.upstream_ended("its session was ended", now, &mut out);
-            state.carry_out(&mut out, now, &self.front, &mut spends);
+            state.carry_out(&mut out, now, &self.front, &mut errands);
         }
         state.desk.close();
         // What was taken in this very turn goes before the end, as far as the server takes it.
         let _ = state.stdin.write_gathered();
         state.stdin.close();
-        self.finish(state, &spends);
+        self.finish(state, errands);
         self.leave.cancel();
     }
 
@@ -321,14 +331,14 @@ impl Link {
         let was_over = self.is_over.swap(true, Ordering::Relaxed);
         self.front.forget(self);
         let now = now();
-        let (mut out, mut spends) = (Vec::new(), Vec::new());
+        let (mut out, mut errands) = (Vec::new(), Errands::new());
         let mut state = self.lock();
         let open = state.envelope.open_requests();
         state.envelope.upstream_ended(how, now, &mut out);
-        state.carry_out(&mut out, now, &self.front, &mut spends);
+        state.carry_out(&mut out, now, &self.front, &mut errands);
         state.desk.close();
         state.stdin.close();
-        self.finish(state, &spends);
+        self.finish(state, errands);
         if was_over || self.front.shutdown.is_cancelled() {
             tracing::debug!(principal = &*self.principal, "an MCP server has ended: {how}");
         } else {
@@ -341,7 +351,16 @@ impl Link {
     }
 
     /// Lets go of the lock and does what is left.
-    fn finish(self: &Arc<Self>, mut state: MutexGuard<'_, State>, spends: &[Spend]) {
+    fn finish(self: &Arc<Self>, mut state: MutexGuard<'_, State>, errands: Errands) {
+        let mut spends = Vec::new();
+        for errand in errands {
+            match errand {
+                Errand::Spend(spend) => spends.push(spend),
+                // Under the lock, so that nothing is taken back before it was asked. Neither waits for anybody.
+                Errand::Ask(ask) => self.front.asker.ask(Arc::clone(self), &ask),
+                Errand::Withdraw(key, why) => self.front.asker.withdraw(&key, why),
+            }
+        }
         let next = state.envelope.next_deadline();
         let is_new = next != state.alarm;
         state.alarm = next;
@@ -363,7 +382,7 @@ impl Link {
             self.front.tasks.spawn(serve(Arc::clone(self)));
         }
         for spend in spends {
-            self.front.spender.ask(&self.principal, Arc::clone(self), *spend);
+            self.front.spender.ask(&self.principal, Arc::clone(self), spend);
         }
     }
 }

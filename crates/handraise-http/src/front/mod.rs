@@ -109,6 +109,7 @@ use std::{
     time::Duration,
 };
 
+use handraise_asker::Asker;
 use handraise_mcp::{
     envelope::Process,
     record::{Record, Recorder},
@@ -186,6 +187,7 @@ pub(crate) struct Front {
     links: AtomicU64,
     recorder: Mutex<Box<dyn Recorder + Send>>,
     spender: Spender<Arc<Link>>,
+    asker: Asker<Arc<Link>>,
     tasks: TaskTracker,
     shutdown: CancellationToken,
 }
@@ -238,7 +240,7 @@ pub async fn serve(
 
 impl Front {
     fn new(settings: FrontSettings, port: u16, is_open: bool) -> io::Result<(Arc<Self>, Reload)> {
-        let FrontSettings { process, caps, callers, recorder, reload, spent, .. } = settings;
+        let FrontSettings { process, caps, callers, recorder, reload, spent, inbox, .. } = settings;
         let runtime = Handle::current();
         let shutdown = CancellationToken::new();
         let names: BTreeSet<&str> = callers.iter().map(|caller| caller.name.as_str()).collect();
@@ -247,6 +249,19 @@ impl Front {
             // What follows from an answer may start a task.
             let _inside = runtime.enter();
             link.spent(ticket, was);
+        };
+        let runtime = Handle::current();
+        let tell_of_inbox = move |link: Arc<Link>, key: &str, said| {
+            let _inside = runtime.enter();
+            link.inbox_said(key, &said);
+        };
+        let asker = match inbox {
+            None => Asker::none(),
+            Some(find) => {
+                let asker = Asker::start(find, tell_of_inbox)?;
+                process.attach_inbox(asker.seen());
+                asker
+            }
         };
         let front = Self {
             process,
@@ -274,6 +289,7 @@ impl Front {
             places: shares(caps.sessions),
             links: AtomicU64::new(0),
             recorder: Mutex::new(recorder),
+            asker,
             spender: Spender::start(spent, SPENDERS, SystemClock::shared(), tell)?,
             tasks: TaskTracker::new(),
             shutdown,
@@ -290,6 +306,7 @@ impl Front {
         self.shutdown.cancel();
         self.tasks.close();
         let _ = tokio::time::timeout(LAST_MOMENTS, self.tasks.wait()).await;
+        self.asker.end();
     }
 
     fn take_links(&self) -> Vec<Arc<Link>> {

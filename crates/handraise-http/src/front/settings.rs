@@ -2,6 +2,7 @@
 
 use std::{ffi::OsString, io, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
+use handraise_asker::Find;
 use handraise_mcp::{envelope::Process, record::Recorder};
 use handraise_spent::Store;
 use handraise_transport::spawn::Supervisor;
@@ -46,6 +47,8 @@ pub struct FrontSettings {
     pub recorder: Box<dyn Recorder + Send>,
     /// Where is kept what has confirmed a guarded call (S5).
     pub spent: Option<Store>,
+    /// Says where the inbox is, unless nobody there is to be asked.
+    pub inbox: Option<Find>,
 }
 
 /// A certificate and its key.

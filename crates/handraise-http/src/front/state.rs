@@ -3,7 +3,7 @@
 use handraise_core::Moment;
 use handraise_mcp::{
     Now,
-    envelope::{Envelope, Out, Spend},
+    envelope::{Envelope, InboxAsk, Out, Spend, Withdrawal},
     frame::{ClientFrame, RequestId},
 };
 
@@ -14,6 +14,20 @@ use super::{
     stdin::{Next, Stdin},
 };
 use crate::upstream::Beside;
+
+/// What is left to do for what the envelope has said, by somebody else than the client and the server.
+#[derive(Debug)]
+pub(super) enum Errand {
+    /// A nonce is looked for or spent, once the lock is gone.
+    Spend(Spend),
+    /// The inbox is asked.
+    Ask(Box<InboxAsk>),
+    /// And what it was asked is taken back.
+    Withdraw(String, Withdrawal),
+}
+
+/// All of it, in its order.
+pub(super) type Errands = Vec<Errand>;
 
 /// What is decided under one lock.
 #[derive(Debug)]
@@ -34,14 +48,18 @@ impl State {
         Self { envelope, desk, stdin, needs_server: false, needs_flush: false, alarm: None }
     }
 
-    /// Carries out what the envelope has said. What becomes of a question is recorded before anybody hears of it; nonces that
-    /// are to be spent are left in `spends` for when the lock is gone.
-    pub(super) fn carry_out(&mut self, out: &mut Vec<Out>, now: Now, front: &Front, spends: &mut Vec<Spend>) {
+    /// Carries out what the envelope has said. What becomes of a question is recorded before anybody hears of it; what others
+    /// are asked for is left in `errands`.
+    pub(super) fn carry_out(&mut self, out: &mut Vec<Out>, now: Now, front: &Front, errands: &mut Errands) {
         while !out.is_empty() {
             let mut unshown = Vec::new();
             front.record(out.iter().filter_map(|out| match out {
                 Out::Record(record) => Some(record),
-                Out::ToClient { .. } | Out::ToUpstream(_) | Out::Spend(_) => None,
+                Out::ToClient { .. }
+                | Out::ToUpstream(_)
+                | Out::Spend(_)
+                | Out::Ask(_)
+                | Out::Withdraw { .. } => None,
             }));
             for out in out.drain(..) {
                 match out {
@@ -53,7 +71,9 @@ impl State {
                         self.send(Came::lent(&frame), beside);
                     }
                     Out::Record(_) => {}
-                    Out::Spend(spend) => spends.push(spend),
+                    Out::Spend(spend) => errands.push(Errand::Spend(spend)),
+                    Out::Ask(ask) => errands.push(Errand::Ask(ask)),
+                    Out::Withdraw { key, why } => errands.push(Errand::Withdraw(key, why)),
                 }
             }
             // A question that no stream can carry has been answered by that.

@@ -3,10 +3,11 @@
 use std::{fs::File, io, os::fd::AsFd, sync::Arc, thread, time::Duration};
 
 use bytes::Bytes;
+use handraise_asker::{Asker, Find};
 use handraise_mcp::{
     Now,
     confirm::Spent,
-    envelope::{Caller, Envelope, Out, Process, Route},
+    envelope::{Caller, Envelope, InboxSaid, Out, Process, Route},
     frame::{
         ClientFrame,
         overlong::{self, Overlong},
@@ -58,6 +59,8 @@ pub struct Stdio {
     pub recorder: Box<dyn Recorder + Send>,
     /// Keeps what has confirmed a call, where calls are guarded.
     pub spent: Option<Store>,
+    /// Says where the inbox is, unless nobody there is to be asked.
+    pub inbox: Option<Find>,
 }
 
 /// What comes from outside of the frames.
@@ -75,22 +78,40 @@ enum FromClient {
     TooLong(Ends),
 }
 
+/// What somebody says who was asked.
+enum Said {
+    /// The store of spent nonces, of the question with that ticket.
+    Spent(u64, Spent),
+    /// The inbox, of the question under that key.
+    Inbox(String, InboxSaid),
+}
+
 /// Runs the gateway until its client has ended, or a signal has asked for it.
 ///
 /// # Errors
 /// When it cannot begin.
 pub async fn run(settings: Stdio, mut signals: mpsc::Receiver<Signal>) -> io::Result<()> {
-    let Stdio { process, server, reload, recorder, spent } = settings;
+    let Stdio { process, server, reload, recorder, spent, inbox } = settings;
     let max_frame = server.limit;
     let envelope = Envelope::new(Arc::clone(&process), ids::random().map_err(io::Error::other)?);
     let (link, mut arrivals) = Link::new(&server, PRINCIPAL);
     let mut client = read_client(max_frame)?;
     let (says, mut said) = mpsc::unbounded_channel();
+    let inbox_says = says.clone();
     let tell = move |(), ticket, was| {
         // Who is gone needs no answer.
-        let _ = says.send((ticket, was));
+        let _ = says.send(Said::Spent(ticket, was));
     };
     let spender = Spender::start(spent, 1, SystemClock::shared(), tell)?;
+    let asker = match inbox {
+        None => Asker::none(),
+        Some(find) => {
+            let tell = move |(), key: &str, said| drop(inbox_says.send(Said::Inbox(key.to_owned(), said)));
+            let asker = Asker::start(find, tell)?;
+            process.attach_inbox(asker.seen());
+            asker
+        }
+    };
     // One client, by its pipe: there is nobody else whom a state could belong to.
     let caller = Arc::new(Caller { principal: PRINCIPAL.to_owned(), session: None });
     let mut gateway = Gateway {
@@ -102,6 +123,7 @@ pub async fn run(settings: Stdio, mut signals: mpsc::Receiver<Signal>) -> io::Re
         stdout: Stdout::start()?,
         recorder,
         spender,
+        asker,
         noise: Limited::new(SystemClock::shared()),
         out: Vec::new(),
     };
@@ -131,6 +153,8 @@ struct Gateway {
     recorder: Box<dyn Recorder + Send>,
     /// Asks the store of spent nonces.
     spender: Spender<()>,
+    /// Asks the inbox, where there may be one.
+    asker: Asker<()>,
     noise: Limited,
     out: Vec<Out>,
 }
@@ -140,7 +164,7 @@ impl Gateway {
         &mut self,
         client: &mut mpsc::Receiver<FromClient>,
         arrivals: &mut Arrivals,
-        said: &mut mpsc::UnboundedReceiver<(u64, Spent)>,
+        said: &mut mpsc::UnboundedReceiver<Said>,
         signals: &mut mpsc::Receiver<Signal>,
         reload: &(dyn Fn() + Send),
         reader_gone: impl Future<Output = ()>,
@@ -171,9 +195,10 @@ impl Gateway {
                         last_calls = Some(Instant::now() + LAST_CALLS);
                     }
                 },
-                Some((ticket, was)) = said.recv() => {
-                    self.input(|envelope, now, out| envelope.spent(ticket, was, now, out));
-                }
+                Some(said) = said.recv() => self.input(|envelope, now, out| match said {
+                    Said::Spent(ticket, was) => envelope.spent(ticket, was, now, out),
+                    Said::Inbox(key, said) => envelope.inbox_said(&key, &said, now, out),
+                }),
                 Some(arrival) = arrivals.recv(), if to_client < MOST_BACKLOG => {
                     self.upstream_frame(&arrival.frame);
                 }
@@ -255,6 +280,8 @@ impl Gateway {
                 Out::ToUpstream(frame) => self.link.send(frame.into()),
                 Out::Record(record) => self.recorder.record(&record),
                 Out::Spend(spend) => self.spender.ask(&self.caller.principal, (), spend),
+                Out::Ask(ask) => self.asker.ask((), &ask),
+                Out::Withdraw { key, why } => self.asker.withdraw(&key, why),
             }
         }
     }
@@ -274,6 +301,7 @@ impl Gateway {
         let patience = if end == End::Signal { FLUSH_AT_ONCE } else { FLUSH };
         let _ = timeout(patience, flush).await;
         self.link.close().await;
+        self.asker.end();
     }
 }
 

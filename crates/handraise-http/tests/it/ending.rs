@@ -41,6 +41,7 @@ fn settings() -> FrontSettings {
         caps: Caps::default(),
         recorder: Box::new(Nowhere),
         spent: None,
+        inbox: None,
     }
 }
 

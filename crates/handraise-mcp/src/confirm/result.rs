@@ -168,10 +168,10 @@ impl Told {
         Self::refused(action, "confirmation-unsupported", &note)
     }
 
-    /// The policy leaves only the inbox, which is not attached.
+    /// The policy leaves only the inbox, to which no confirmations go.
     pub fn needs_inbox(action: &str) -> Self {
         let note = "Nothing was done. The policy takes the word of a person in the inbox for this, or of somebody it names, \
-                    and no inbox is attached to this gateway: [[confirm]] require and who say so. With require = \"any\" and \
+                    and this gateway puts no confirmations to an inbox yet: [[confirm]] require and who say so. With require = \"any\" and \
                     who = \"operator\" this client is asked.";
         Self::refused(action, "confirmation-unsupported", note)
     }

@@ -77,7 +77,7 @@ impl Envelope {
                 out.push(failed(id.to_owned(), INVALID_REQUEST, ID_IN_USE));
                 return Route::Consumed;
             }
-            Carried::Ours(state) => return self.retry(frame, id, *state, now, out),
+            Carried::Ours(state) => return self.retry(frame, id, *state, caller, now, out),
             Carried::Refused(reason) => return self.refuse_state(frame, id, reason, out),
         }
         if self.open.is_empty() {

@@ -2,12 +2,13 @@
 
 use std::ops::Range;
 
-use super::open::{Open, Opens};
+use super::mrtr::string;
+use super::open::{Call, Open, Opens};
 use super::{Envelope, Out, Route, failed};
 use crate::Now;
 use crate::frame::reply::{self, INTERNAL, INVALID_REQUEST};
 use crate::frame::splice::Splice;
-use crate::frame::{Id, RequestId, ServerFrame, Shape, member_at};
+use crate::frame::{Id, RequestId, ServerFrame, Shape, member_at, member_named};
 
 impl Envelope {
     /// Takes a frame of the upstream. Once [`Self::upstream_ended`] has answered for it, nothing of it counts.
@@ -127,9 +128,10 @@ impl Envelope {
         match self.open.remove(call.borrow()) {
             Some(Open::Rerun(rerun)) => {
                 self.progress.ran_again(rerun.call.progress_token());
-                if self.is_question(frame) {
+                if rerun.call.is_legacy && self.is_question(frame) {
                     out.push(unasked_question(call));
                 } else {
+                    self.note_rerun(&rerun.call, frame, now);
                     let mut splice = Splice::default();
                     splice.replace(id_at, call.raw());
                     out.push(Out::ToClient { for_call: Some(call), frame: splice.apply(frame.bytes()) });
@@ -139,6 +141,18 @@ impl Envelope {
             Some(Open::Plain(_) | Open::Called(_) | Open::Asking(_) | Open::Guarded(_)) | None => {}
         }
         Route::Consumed
+    }
+
+    /// A modern call that ran again may be answered with a question of the upstream's own, which goes on as it is.
+    fn note_rerun(&mut self, call: &Call, frame: &ServerFrame<'_>, now: Now) {
+        if call.is_legacy {
+            return;
+        }
+        self.note_passed_on(frame);
+        let state = frame.result().and_then(|result| member_named(result, "requestState")).and_then(string);
+        if let Some(state) = state.filter(|_| call.approval.is_some()) {
+            self.note_confirmed(call, &state, now);
+        }
     }
 
     /// Whether some reader takes a response for `input_required`, which no session of the push era understands.

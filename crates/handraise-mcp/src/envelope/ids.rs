@@ -35,6 +35,11 @@ impl PrivateIds {
         format!("{}{id}", self.ask_prefix)
     }
 
+    /// The key of a question for the inbox: 128 bits, in no name space that a client or an upstream can speak in.
+    pub(super) fn inbox(&mut self) -> String {
+        format!("hr-inbox-{}", hex(self.draw()))
+    }
+
     /// The id of a request of ours to the upstream.
     pub(super) fn request(&mut self) -> String {
         self.drawn += 1;

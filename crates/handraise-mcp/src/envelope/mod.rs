@@ -60,6 +60,7 @@ mod ends;
 mod from_client;
 mod from_upstream;
 mod ids;
+mod inbox;
 mod ledger;
 mod mrtr;
 mod open;
@@ -68,6 +69,7 @@ mod progress;
 mod push;
 mod refused;
 mod retry;
+mod way;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -78,6 +80,7 @@ use crate::Now;
 use crate::declared::Handshake;
 use crate::envelope::confirm::Guarded;
 use crate::envelope::ids::PrivateIds;
+use crate::envelope::inbox::Patience;
 use crate::envelope::open::Open;
 use crate::envelope::progress::Progress;
 use crate::frame::reply;
@@ -86,6 +89,9 @@ use crate::memory::DeclineMemory;
 use crate::record::Record;
 
 pub use confirm::Spend;
+pub use inbox::{
+    AGAIN_AFTER, InboxAsk, InboxEnd, InboxSaid, ON_ITS_WAY, OPERATOR_GONE, PROGRESS_EVERY, Waits, Withdrawal,
+};
 pub use process::{EnvelopeConfig, Limits, Process, Reached, Upstream};
 
 /// Who sent a frame: what states are bound to (S10). Never taken from the frame itself.
@@ -122,6 +128,16 @@ pub enum Out {
     ToUpstream(Vec<u8>),
     /// Log the record, and tell the inbox.
     Record(Record),
+    /// Ask the inbox, and bring what becomes of it with [`Envelope::inbox_said`]. An owner without one says that it could
+    /// not be opened.
+    Ask(Box<InboxAsk>),
+    /// Take back what the inbox was asked under that key.
+    Withdraw {
+        /// The key of an [`InboxAsk`].
+        key: String,
+        /// Why.
+        why: Withdrawal,
+    },
     /// Ask the store of spent nonces, and bring its answer with [`Envelope::spent`]. It takes its time on disk: not under
     /// the lock under which frames are judged. An owner without a store says that nothing is known, and nothing runs.
     Spend(Spend),
@@ -141,6 +157,7 @@ pub struct Envelope {
     ours: BTreeMap<String, RequestId>,
     declined: DeclineMemory,
     progress: Progress,
+    patience: Patience,
     guarded: Guarded,
     /// Questions that the upstream asked the client by itself.
     upstream_asks: u64,
@@ -162,6 +179,7 @@ impl Envelope {
             ours: BTreeMap::new(),
             declined: DeclineMemory::default(),
             progress: Progress::default(),
+            patience: Patience::default(),
             guarded: Guarded::default(),
             upstream_asks: 0,
             client_is_closed: false,
@@ -172,8 +190,8 @@ impl Envelope {
     /// Takes the time: settles what has waited long enough.
     pub fn tick(&mut self, now: Now, out: &mut Vec<Out>) {
         while self.deadlines.first().is_some_and(|(deadline, _)| *deadline <= now.boot) {
-            let Some((_, ask)) = self.deadlines.pop_first() else { return };
-            if !self.guarded_timed_out(&ask, now, out) {
+            let Some((due, ask)) = self.deadlines.pop_first() else { return };
+            if !self.beat(&ask, due, out) && !self.guarded_timed_out(&ask, now, out) {
                 self.timed_out(&ask, now, out);
             }
         }

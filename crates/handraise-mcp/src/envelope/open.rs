@@ -4,10 +4,12 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use handraise_core::Moment;
+use handraise_core::words::Rail;
 
 use crate::declared::{Party, is_modern};
 use crate::envelope::Caller;
 use crate::envelope::confirm::{Held, Lists};
+use crate::envelope::inbox::InInbox;
 use crate::envelope::process::{Process, Reserved};
 use crate::envelope::refused::Subject;
 use crate::envelope::retry::Retry;
@@ -24,7 +26,7 @@ pub(super) enum Open {
     /// A tool call that the upstream works on. Boxed, so that the map of open requests stays small: most of the time it is
     /// made for one call, and goes with it.
     Called(Box<Call>),
-    /// The upstream refused, and the client is asked.
+    /// The upstream refused, and the client is asked, or the inbox.
     Asking(Box<Asking>),
     /// The upstream runs the call again, with the argument that was chosen.
     Rerun(Box<Rerun>),
@@ -92,7 +94,7 @@ pub(super) struct Call {
     pub(super) approval: Option<Approval>,
 }
 
-/// A call that waits for the client's answer.
+/// A call that waits for an answer.
 #[derive(Debug)]
 pub(super) struct Asking {
     pub(super) call: Call,
@@ -102,6 +104,26 @@ pub(super) struct Asking {
     pub(super) refusal: Kept,
     pub(super) asked: Moment,
     pub(super) deadline: Moment,
+    pub(super) surface: Surface,
+}
+
+/// Where a question is.
+#[derive(Debug)]
+pub(super) enum Surface {
+    /// With the client.
+    Form,
+    /// In the inbox.
+    Inbox(InInbox),
+}
+
+impl Asking {
+    /// The rail that the question took.
+    pub(super) fn rail(&self) -> Rail {
+        match self.surface {
+            Surface::Form => Rail::Form,
+            Surface::Inbox(_) => Rail::Inbox,
+        }
+    }
 }
 
 /// A call that runs again.

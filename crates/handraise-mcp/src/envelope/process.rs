@@ -11,8 +11,10 @@ use memchr::memchr2;
 use memchr::memmem::Finder;
 
 use crate::confirm::ConfirmConfig;
+use crate::envelope::inbox::{Attached, Waits};
 use crate::envelope::ledger::{Harmful, PassedOn, Spent};
 use crate::frame::{INPUT_REQUIRED, Looks, NoFrame, ServerFrame};
+use crate::rails::{Asked, Ladder};
 use crate::refusal::{LARGEST_WHOLE, Rules, ends};
 use crate::seal::{ClockId, Keyring};
 use crate::spelled::Characters;
@@ -61,6 +63,10 @@ pub struct EnvelopeConfig {
     pub ask_timeout: Duration,
     /// What is answered faster was not shown to a human (`HANDRAISE_ASK_MIN_HUMAN_MS`).
     pub min_human: Duration,
+    /// In which order a refusal's question is tried.
+    pub refusal_rails: Ladder,
+    /// How long calls wait for the inbox.
+    pub waits: Waits,
     /// Bounds.
     pub limits: Limits,
 }
@@ -76,6 +82,8 @@ impl EnvelopeConfig {
             confirm: None,
             ask_timeout: Duration::from_secs(20),
             min_human: Duration::from_millis(400),
+            refusal_rails: Ladder::usual(Asked::Refusal),
+            waits: Waits::default(),
             limits: Limits::default(),
         }
     }
@@ -133,6 +141,7 @@ pub struct Process {
     spent: Mutex<Spent>,
     passed_on: Mutex<PassedOn>,
     harmful: Mutex<Harmful>,
+    inbox: Attached,
 }
 
 impl Process {
@@ -152,6 +161,7 @@ impl Process {
             spent: Mutex::default(),
             passed_on: Mutex::default(),
             harmful: Mutex::default(),
+            inbox: Attached::default(),
         }
     }
 
@@ -163,6 +173,17 @@ impl Process {
     /// Whether handraise adds questions.
     pub fn elicitation(&self) -> bool {
         self.asks.load(Ordering::Relaxed)
+    }
+
+    /// There may be an inbox. `seen` says how long ago an operator could last be asked there, and nothing while it cannot
+    /// be reached; it is called with every question that the inbox might serve, and must not wait.
+    pub fn attach_inbox(&self, seen: impl Fn() -> Option<Duration> + Send + Sync + 'static) {
+        self.inbox.set(Box::new(seen));
+    }
+
+    /// Whether somebody in the inbox could answer now.
+    pub(super) fn inbox_is_usable(&self) -> bool {
+        self.inbox.is_usable()
     }
 
     /// Bytes that calls and withheld results occupy now.

@@ -1,12 +1,15 @@
 //! Progress never falls back, also when a call runs again under the client's own token.
 
-use crate::frame::{ById, Id, member_named};
+use crate::frame::{ById, Id, member_named, reply};
 
 /// Tokens whose progress is watched. More calls than that lose the guarantee, not their progress.
 const MAX_TOKENS: usize = 1024;
 
 /// The longest token that is watched, in bytes.
 const LONGEST_TOKEN: usize = 256;
+
+/// How much progress it is to have waited once more.
+const BEAT: f64 = 0.001;
 
 fn is_watched(token: &Id<'_>) -> bool {
     token.raw().len() <= LONGEST_TOKEN
@@ -17,7 +20,7 @@ fn is_watched(token: &Id<'_>) -> bool {
 pub(super) struct Progress {
     /// Of calls that run for the first time.
     last: ById<f64>,
-    /// Of calls that run again: what is not above it is dropped.
+    /// Of calls that wait or run again: what is not above it is dropped.
     floors: ById<f64>,
 }
 
@@ -44,15 +47,42 @@ impl Progress {
 
     /// A call has ended for the first time, and does not run again.
     pub(super) fn forget(&mut self, token: Option<Id<'_>>) {
-        if let Some(token) = token.filter(|_| !self.last.is_empty()) {
+        let Some(token) = token else { return };
+        if !self.last.is_empty() {
             self.last.remove(token);
         }
+        if !self.floors.is_empty() {
+            self.floors.remove(token);
+        }
+    }
+
+    /// A call has ended for the first time and waits for somebody: what it is told from now on is ours.
+    pub(super) fn waits(&mut self, token: Option<Id<'_>>) {
+        if let Some(token) = token.filter(is_watched)
+            && self.floors.get_mut(token).is_none()
+        {
+            let floor = self.last.remove(token).unwrap_or_default();
+            self.floors.insert(token, floor);
+        }
+    }
+
+    /// Progress of a call that waits: a little above what was said last, so that the server's own goes on above it.
+    pub(super) fn beat(&mut self, token: Id<'_>) -> Option<Vec<u8>> {
+        let floor = self.floors.get_mut(token)?;
+        *floor = (*floor + BEAT).max(floor.next_up());
+        let params = format!(
+            "{{\"progressToken\":{},\"progress\":{},\"message\":\"waiting for an answer in the inbox\"}}",
+            token.raw(),
+            serde_json::Value::from(*floor)
+        );
+        Some(reply::notification("notifications/progress", &params))
     }
 
     /// A call runs again.
     pub(super) fn runs_again(&mut self, token: Option<Id<'_>>) {
         if let Some(token) = token.filter(is_watched) {
-            let floor = self.last.remove(token).unwrap_or(f64::NEG_INFINITY);
+            let said = self.floors.get_mut(token).map(|floor| *floor);
+            let floor = said.or_else(|| self.last.remove(token)).unwrap_or(f64::NEG_INFINITY);
             self.floors.insert(token, floor);
         }
     }
@@ -93,6 +123,38 @@ mod tests {
         assert!(progress.passes(&params("\"1\"", "1")), "another token");
         progress.ran_again(token);
         assert!(progress.passes(&params("1", "1")), "the token is used for another call");
+    }
+
+    #[test]
+    fn who_waits_is_told_of_progress_above_the_servers_and_below_what_comes_next() {
+        let mut progress = Progress::default();
+        let token = Id::parse("\"t\"").unwrap();
+        assert_eq!(progress.beat(token), None, "it does not wait");
+        assert!(progress.passes(&params("\"t\"", "40")));
+        progress.waits(Some(token));
+        for (floor, more) in [(40.0, 0.002), (40.001, 0.002)] {
+            let frame = String::from_utf8(progress.beat(token).unwrap()).unwrap();
+            let frame: serde_json::Value = serde_json::from_str(&frame).unwrap();
+            assert_eq!(
+                (&frame["method"], &frame["params"]["progressToken"]),
+                (&"notifications/progress".into(), &"t".into())
+            );
+            let said = frame["params"]["progress"].as_f64().unwrap();
+            assert!(said > floor && said < floor + more, "{said}");
+        }
+        progress.waits(Some(token));
+        progress.runs_again(Some(token));
+        assert!(!progress.passes(&params("\"t\"", "40")) && progress.passes(&params("\"t\"", "41")));
+        progress.forget(Some(token));
+        assert!(progress.passes(&params("\"t\"", "1")) && progress.floors.is_empty());
+        for huge in ["1e300", "-1e300"] {
+            let mut progress = Progress::default();
+            assert!(progress.passes(&params("\"t\"", huge)));
+            progress.waits(Some(token));
+            let frame = String::from_utf8(progress.beat(token).unwrap()).unwrap();
+            let frame: serde_json::Value = serde_json::from_str(&frame).unwrap();
+            assert!(frame["params"]["progress"].as_f64().unwrap() > huge.parse::<f64>().unwrap());
+        }
     }
 
     #[test]

@@ -1,14 +1,15 @@
 //! The push era: the question goes to the client as a request of ours (mcp.md §4).
 
-use handraise_core::words::{Outcome, Provenance, Rail};
+use handraise_core::words::{Era, Outcome, Provenance, Rail};
 
 use crate::Now;
-use crate::envelope::open::{Asking, Call, Kept, Open, Rerun};
+use crate::envelope::inbox::{ToPut, Unshown, Withdrawal};
+use crate::envelope::open::{Asking, Call, Kept, Open, Rerun, Surface};
 use crate::envelope::refused::Subject;
 use crate::envelope::{Envelope, Out, Route};
 use crate::frame::reply;
 use crate::frame::splice::{Splice, quoted};
-use crate::frame::{Answered, ClientFrame, Id, Malformed, Scanner, ServerFrame, member_named};
+use crate::frame::{Answered, ClientFrame, Id, Malformed, Scanner, member_named};
 use crate::question::{Answer, FormDialect, elicitation_params};
 
 /// JSON-RPC: the method does not exist.
@@ -19,23 +20,8 @@ const NO_FIELDS: &str = "no supported fields";
 
 impl Envelope {
     /// Asks the client, and holds the refusal back.
-    pub(super) fn push(
-        &mut self,
-        call: Call,
-        subject: Subject,
-        frame: &ServerFrame<'_>,
-        now: Now,
-        out: &mut Vec<Out>,
-    ) -> Route {
-        let candidates = subject.ambiguity.candidates.iter();
-        let parsed =
-            candidates.map(|candidate| size_of_val(candidate) + candidate.whole.get().len() * 2).sum();
-        let refusal = Kept::new(&self.process, frame.bytes(), parsed);
-        let (Some(refusal), Some(id)) = (refusal, call.id().map(Id::to_owned)) else {
-            out.push(subject.passed(Outcome::NotOffered, Some("bytes-in-flight")));
-            self.progress.forget(call.progress_token());
-            return Route::Forward;
-        };
+    pub(super) fn push(&mut self, call: Call, subject: Subject, refusal: Kept, now: Now, out: &mut Vec<Out>) {
+        let Some(id) = call.id().map(Id::to_owned) else { return };
         let dialect = FormDialect::of_version(subject.party.version.as_deref().unwrap_or_default());
         let params = elicitation_params(&subject.ambiguity, &subject.visible_tool(), dialect);
         let ask = self.ids.ask();
@@ -44,9 +30,9 @@ impl Envelope {
         let deadline = call.arrived + self.process.config.ask_timeout;
         self.deadlines.insert((deadline, ask.clone()));
         self.asks.insert(ask.clone(), id.clone());
-        let asking = Asking { call, ask, subject, refusal, asked: now.boot, deadline };
+        let (asked, surface) = (now.boot, Surface::Form);
+        let asking = Asking { call, ask, subject, refusal, asked, deadline, surface };
         self.open.insert(id.borrow(), Open::Asking(Box::new(asking)));
-        Route::Consumed
     }
 
     /// Takes a response of the client: to a question of ours, or to a request of the upstream.
@@ -59,8 +45,8 @@ impl Envelope {
     ) -> Route {
         let Some(ask) = id.text().filter(|id| self.ids.is_ask(id)) else { return Route::Forward };
         // What is no open question has been settled: the response is late, and means nothing.
-        match self.take_asking(&ask) {
-            Some(asking) => self.answered(asking, Some(frame), now, out),
+        match self.take_asking(&ask, now) {
+            Some(asking) => self.answered(*asking, Some(frame), now, out),
             None => self.guarded_answer(&ask, Some(frame), now, out),
         }
         Route::Consumed
@@ -77,8 +63,8 @@ impl Envelope {
                 continue;
             };
             is_answer = true;
-            match self.take_asking(&ask) {
-                Some(asking) => self.answered(asking, None, now, out),
+            match self.take_asking(&ask, now) {
+                Some(asking) => self.answered(*asking, None, now, out),
                 None => self.guarded_answer(&ask, None, now, out),
             }
         }
@@ -92,34 +78,36 @@ impl Envelope {
         id.text().is_some_and(|id| self.ids.is_ask(&id))
     }
 
-    fn take_asking(&mut self, ask: &str) -> Option<Box<Asking>> {
+    /// Takes the call that an open question is about, if that key or id is one of a question's.
+    pub(super) fn take_asking(&mut self, ask: &str, now: Now) -> Option<Box<Asking>> {
         let call = self.asks.get(ask)?.clone();
         match self.open.remove(call.borrow()) {
             Some(Open::Asking(asking)) => {
-                self.forget_ask(&asking);
+                self.forget_ask(&asking, now);
                 Some(asking)
             }
             _ => None,
         }
     }
 
-    fn forget_ask(&mut self, asking: &Asking) {
+    fn forget_ask(&mut self, asking: &Asking, now: Now) {
         self.asks.remove(&asking.ask);
         self.deadlines.remove(&(asking.deadline, asking.ask.clone()));
+        if let Surface::Inbox(in_inbox) = &asking.surface {
+            self.patience.end(now.boot);
+            if let Some(beat) = in_inbox.beat {
+                self.deadlines.remove(&(beat, asking.ask.clone()));
+            }
+        }
     }
 
     /// Settles a question by the client's answer; `None` when that cannot be read.
-    fn answered(
-        &mut self,
-        asking: Box<Asking>,
-        frame: Option<&ClientFrame<'_>>,
-        now: Now,
-        out: &mut Vec<Out>,
-    ) {
+    fn answered(&mut self, asking: Asking, frame: Option<&ClientFrame<'_>>, now: Now, out: &mut Vec<Out>) {
         let latency = asking.asked.until(now.boot);
         let argument = asking.subject.ambiguity.rule.argument();
         let offered = asking.subject.ambiguity.candidates.iter().map(|candidate| candidate.value.as_str());
         let mut is_shown = latency >= self.process.config.min_human;
+        let mut says_so = false;
         let mut chosen = None;
         let answer = frame.and_then(|frame| frame.answer.as_ref().map(|answer| (frame, answer)));
         let (outcome, reason) = match answer {
@@ -137,52 +125,76 @@ impl Envelope {
                 }
             }
             Some((frame, Answered::Error(error))) => {
-                is_shown &= !says_not_shown(frame.text(error.clone()));
+                says_so = says_not_shown(frame.text(error.clone()));
+                is_shown &= !says_so;
                 (Outcome::Error, Some("client-error"))
             }
             Some((_, Answered::Both)) | None => (Outcome::Invalid, Some("answer-malformed")),
         };
         let provenance = if is_shown { Provenance::Client } else { Provenance::NotShown };
-        self.declined.note(&asking.subject.ambiguity, outcome, provenance);
+        self.note_decline(&asking.subject, outcome, provenance);
         out.push(asking.subject.record(Rail::Form, outcome, provenance, Some(millis(latency)), reason));
+        let Asking { call, subject, refusal, .. } = asking;
         match chosen {
-            Some(value) => self.run_again(*asking, value.as_str(), out),
-            None => self.end_with_refusal(&asking, out),
+            Some(value) => self.run_again(call, &subject, &refusal, value.as_str(), out),
+            None if !is_shown && falls_on(outcome) => {
+                let unshown = Unshown { word: outcome.as_str(), after: latency, says_so };
+                let asked = ToPut { call, subject, refusal, retry: None };
+                self.go_down(asked, Rail::Form, Some(unshown), now, out);
+            }
+            None => self.end_with_refusal(&call, &refusal, out),
+        }
+    }
+
+    /// Remembers a decline on the connection on which it was given.
+    pub(super) fn note_decline(&mut self, subject: &Subject, outcome: Outcome, provenance: Provenance) {
+        if subject.party.era == Era::Push {
+            self.declined.note(&subject.ambiguity, outcome, provenance);
         }
     }
 
     /// Runs the call again, with the argument that was chosen: once, because what comes back is the call's answer.
-    fn run_again(&mut self, asking: Asking, value: &str, out: &mut Vec<Out>) {
+    pub(super) fn run_again(
+        &mut self,
+        call: Call,
+        subject: &Subject,
+        refusal: &Kept,
+        value: &str,
+        out: &mut Vec<Out>,
+    ) {
         let id = self.ids.request();
         let mut splice = Splice::default();
-        let is_set = ClientFrame::read(asking.call.bytes()).is_ok_and(|request| {
+        let is_set = ClientFrame::read(call.bytes()).is_ok_and(|request| {
             splice.replace(request.id_at.clone(), quoted(&id));
-            splice.set_argument(&request, asking.subject.ambiguity.rule.argument(), value)
+            splice.set_argument(&request, subject.ambiguity.rule.argument(), value)
         });
-        let Some(client_id) = asking.call.id().map(Id::to_owned).filter(|_| is_set) else {
-            self.end_with_refusal(&asking, out);
+        let Some(client_id) = call.id().map(Id::to_owned).filter(|_| is_set) else {
+            self.end_with_refusal(&call, refusal, out);
             return;
         };
-        out.push(Out::ToUpstream(splice.apply(asking.call.bytes())));
-        self.progress.runs_again(asking.call.progress_token());
+        out.push(Out::ToUpstream(splice.apply(call.bytes())));
+        self.progress.runs_again(call.progress_token());
         self.ours.insert(id.clone(), client_id.clone());
-        let rerun = Rerun { call: asking.call, id };
+        let rerun = Rerun { call, id };
         self.open.insert(client_id.borrow(), Open::Rerun(Box::new(rerun)));
     }
 
-    fn end_with_refusal(&mut self, asking: &Asking, out: &mut Vec<Out>) {
-        self.progress.forget(asking.call.progress_token());
-        let for_call = asking.call.id().map(Id::to_owned);
-        out.push(Out::ToClient { for_call, frame: asking.refusal.bytes().to_vec() });
+    pub(super) fn end_with_refusal(&mut self, call: &Call, refusal: &Kept, out: &mut Vec<Out>) {
+        self.progress.forget(call.progress_token());
+        let for_call = call.id().map(Id::to_owned);
+        out.push(Out::ToClient { for_call, frame: refusal.bytes().to_vec() });
     }
 
     /// Nobody answered in time.
     pub(super) fn timed_out(&mut self, ask: &str, now: Now, out: &mut Vec<Out>) {
-        let Some(asking) = self.take_asking(ask) else { return self.check_timed_out(ask, out) };
-        take_back(&asking, "nobody answered in time", out);
+        let Some(asking) = self.take_asking(ask, now) else { return self.check_timed_out(ask, out) };
+        take_back(&asking, "nobody answered in time", Withdrawal::TimedOut, out);
+        if asking.rail() == Rail::Inbox {
+            self.patience.unanswered(now.boot);
+        }
         let latency = Some(millis(asking.asked.until(now.boot)));
-        out.push(asking.subject.record(Rail::Form, Outcome::Timeout, Provenance::System, latency, None));
-        self.end_with_refusal(&asking, out);
+        out.push(asking.subject.record(asking.rail(), Outcome::Timeout, Provenance::System, latency, None));
+        self.end_with_refusal(&asking.call, &asking.refusal, out);
     }
 
     /// The question dies with what it was about. Its call has left the open ones already.
@@ -195,21 +207,32 @@ impl Envelope {
         now: Now,
         out: &mut Vec<Out>,
     ) {
-        self.forget_ask(asking);
+        self.forget_ask(asking, now);
         self.progress.forget(asking.call.progress_token());
-        take_back(asking, why, out);
+        let is_cancelled = provenance == Provenance::Client;
+        take_back(asking, why, if is_cancelled { Withdrawal::Cancelled } else { Withdrawal::Gone }, out);
         let latency = Some(millis(asking.asked.until(now.boot)));
-        out.push(asking.subject.record(Rail::Form, Outcome::Withdrawn, provenance, latency, Some(reason)));
+        out.push(asking.subject.record(asking.rail(), Outcome::Withdrawn, provenance, latency, Some(reason)));
     }
 }
 
-/// Tells the client that the question is over.
-fn take_back(asking: &Asking, why: &str, out: &mut Vec<Out>) {
-    let frame = reply::cancelled(&quoted(&asking.ask), why);
-    out.push(Out::ToClient { for_call: asking.call.id().map(Id::to_owned), frame });
+/// Tells whoever is asked that the question is over.
+fn take_back(asking: &Asking, words: &str, why: Withdrawal, out: &mut Vec<Out>) {
+    out.push(match asking.surface {
+        Surface::Form => {
+            let frame = reply::cancelled(&quoted(&asking.ask), words);
+            Out::ToClient { for_call: asking.call.id().map(Id::to_owned), frame }
+        }
+        Surface::Inbox(_) => Out::Withdraw { key: asking.ask.clone(), why },
+    });
 }
 
-fn millis(span: std::time::Duration) -> u64 {
+/// Whether a question goes on to the next rail that ended so, and that nobody was shown.
+pub(super) fn falls_on(outcome: Outcome) -> bool {
+    matches!(outcome, Outcome::Decline | Outcome::Cancel | Outcome::Error)
+}
+
+pub(super) fn millis(span: std::time::Duration) -> u64 {
     u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
 }
 

@@ -7,8 +7,10 @@ use handraise_core::words::{Era, Outcome, Provenance, Rail};
 use crate::Now;
 use crate::canonical::{self, Dialect};
 use crate::declared::Party;
+use crate::envelope::inbox::ToPut;
 use crate::envelope::mrtr::string;
-use crate::envelope::open::{Call, Plain, carries, tool};
+use crate::envelope::open::{Call, Kept, Plain, carries, tool};
+use crate::envelope::way::Way;
 use crate::envelope::{Envelope, Out, Route};
 use crate::frame::{ClientFrame, ServerFrame, member_named};
 use crate::record::Record;
@@ -24,6 +26,8 @@ pub(super) struct Subject {
     pub(super) party: Party,
     pub(super) tool: String,
     pub(super) ambiguity: Ambiguity,
+    /// Of the canonical arguments without the one that the choice fills (S4).
+    pub(super) arguments_sha256: [u8; 32],
 }
 
 impl Subject {
@@ -46,6 +50,11 @@ impl Subject {
         visible::text(&self.tool)
     }
 
+    /// A record that a rail was next, and why it was not taken.
+    pub(super) fn not_offered(&self, rail: Rail, reason: &'static str) -> Out {
+        self.record(rail, Outcome::NotOffered, Provenance::System, None, Some(reason))
+    }
+
     /// A record that the refusal passed without a question.
     pub(super) fn passed(&self, outcome: Outcome, reason: Option<&'static str>) -> Out {
         self.record(Rail::Refuse, outcome, Provenance::System, None, reason)
@@ -53,14 +62,26 @@ impl Subject {
 }
 
 /// Why a refusal passes.
-struct Bar {
+#[derive(Debug)]
+pub(super) struct Bar {
+    /// The rail that would have been next; mostly there is none.
+    pub(super) rail: Rail,
     outcome: Outcome,
-    reason: Option<&'static str>,
+    pub(super) reason: Option<&'static str>,
 }
 
 impl Bar {
-    fn not_offered(reason: Option<&'static str>) -> Self {
-        Self { outcome: Outcome::NotOffered, reason }
+    pub(super) fn not_offered(reason: Option<&'static str>) -> Self {
+        Self::of(Outcome::NotOffered, reason)
+    }
+
+    /// The inbox was next, and why it was not taken.
+    pub(super) fn of_inbox(reason: &'static str) -> Self {
+        Self { rail: Rail::Inbox, ..Self::not_offered(Some(reason)) }
+    }
+
+    fn of(outcome: Outcome, reason: Option<&'static str>) -> Self {
+        Self { rail: Rail::Refuse, outcome, reason }
     }
 }
 
@@ -97,10 +118,11 @@ impl Envelope {
             (Some(bar), _) => Err(bar),
             (None, Refusal::Beyond(_, beyond)) => Err(Bar::not_offered(Some(beyond.as_str()))),
             (None, Refusal::Ambiguous(ambiguity)) => {
-                self.bar(&call, &party, &ambiguity, arguments, now).map(|digest| (digest, ambiguity))
+                let asked = self.bar(&call, &party, &ambiguity, arguments, now);
+                asked.map(|(digest, way)| (digest, way, ambiguity))
             }
         };
-        let (digest, ambiguity) = match asked {
+        let (digest, way, ambiguity) = match asked {
             Ok(asked) => asked,
             Err(bar) => {
                 out.push(passed(&party, tool, &rule, &bar));
@@ -108,19 +130,39 @@ impl Envelope {
                 return Route::Forward;
             }
         };
-        let subject = Subject { party, tool, ambiguity };
-        if subject.party.era == Era::Mrtr {
-            return self.hand_back(&call, &subject, digest, result, now, out);
+        let subject = Subject { party, tool, ambiguity, arguments_sha256: digest };
+        if way == Way::Form && subject.party.era == Era::Mrtr {
+            return self.hand_back(&call, &subject, result, now, out);
         }
-        self.push(call, subject, frame, now, out)
+        let Some(refusal) = self.keep_refusal(&subject, frame.bytes()) else {
+            out.push(subject.passed(Outcome::NotOffered, Some("bytes-in-flight")));
+            self.progress.forget(call.progress_token());
+            return Route::Forward;
+        };
+        match way {
+            Way::Form => self.push(call, subject, refusal, now, out),
+            Way::Inbox(until) => {
+                let asked = ToPut { call, subject, refusal, retry: None };
+                self.put(asked, until, None, now, out);
+            }
+        }
+        Route::Consumed
+    }
+
+    /// Keeps a refusal while somebody is asked about it, if there is room.
+    pub(super) fn keep_refusal(&self, subject: &Subject, frame: &[u8]) -> Option<Kept> {
+        let candidates = subject.ambiguity.candidates.iter();
+        let parsed =
+            candidates.map(|candidate| size_of_val(candidate) + candidate.whole.get().len() * 2).sum();
+        Kept::new(&self.process, frame, parsed)
     }
 
     /// Why no refusal of a call is asked about, whatever it offers.
     fn bar_of_call(&self, call: &Call, party: &Party, tool: &str) -> Option<Bar> {
         if !self.process.elicitation() {
-            return Some(Bar { outcome: Outcome::Disabled, reason: None });
+            return Some(Bar::of(Outcome::Disabled, None));
         }
-        if !party.declared.takes_forms() {
+        if !self.has_way(party) {
             return Some(Bar::not_offered(None));
         }
         if call.bar.is_some() {
@@ -143,21 +185,16 @@ impl Envelope {
         ambiguity: &Ambiguity,
         arguments: Option<&str>,
         now: Now,
-    ) -> Result<[u8; 32], Bar> {
-        let config = &self.process.config;
+    ) -> Result<([u8; 32], Way), Bar> {
         let argument = ambiguity.rule.argument();
         let arguments = arguments.filter(|arguments| *arguments != "null").unwrap_or("{}");
         let canonical = canonical::canonical(arguments.as_bytes(), Some(argument), Dialect::Plain)
             .map_err(|unbindable| Bar::not_offered(Some(unbindable.as_str())))?;
-        if party.era == Era::Push {
-            if self.declined.remembers(ambiguity) {
-                return Err(Bar { outcome: Outcome::Remembered, reason: None });
-            }
-            if call.arrived + config.ask_timeout <= now.boot {
-                return Err(Bar::not_offered(Some("too-late")));
-            }
+        if party.era == Era::Push && self.declined.remembers(ambiguity) {
+            return Err(Bar::of(Outcome::Remembered, None));
         }
-        Ok(canonical.sha256())
+        let way = self.way(call, party, None, now)?;
+        Ok((canonical.sha256(), way))
     }
 
     /// Takes the result of a call that did not fit into memory: it is recorded, and never asked about.
@@ -169,7 +206,7 @@ impl Envelope {
         let bar = if self.process.elicitation() {
             Bar::not_offered(Some("bytes-in-flight"))
         } else {
-            Bar { outcome: Outcome::Disabled, reason: None }
+            Bar::of(Outcome::Disabled, None)
         };
         out.push(passed(&unkept.party, unkept.tool, refusal.rule(), &bar));
     }
@@ -177,6 +214,6 @@ impl Envelope {
 
 /// A record that a refusal passed without a question.
 fn passed(party: &Party, tool: String, rule: &Rule, bar: &Bar) -> Out {
-    let record = Record::of(party, tool, Rail::Refuse, bar.outcome, Provenance::System);
+    let record = Record::of(party, tool, bar.rail, bar.outcome, Provenance::System);
     Out::Record(Record { refusal: Some(rule.name().to_owned()), reason: bar.reason, ..record })
 }

@@ -9,15 +9,17 @@ use crate::Now;
 use crate::canonical::{self, Dialect};
 use crate::declared::Party;
 use crate::envelope::check::list_candidates;
+use crate::envelope::inbox::{ToPut, Unshown};
 use crate::envelope::mrtr::invalid_state;
-use crate::envelope::open::{Checking, Kept, Open, Plain, tool};
-use crate::envelope::{Envelope, Out, Route};
+use crate::envelope::open::{Call, Checking, Kept, Open, Plain, tool};
+use crate::envelope::refused::Subject;
+use crate::envelope::{Caller, Envelope, Out, Route};
 use crate::frame::reply;
 use crate::frame::splice::{Splice, quoted};
 use crate::frame::{ClientFrame, Id, RequestId};
 use crate::question::{Answer, Chosen, response_key};
 use crate::record::Record;
-use crate::refusal::Rule;
+use crate::refusal::{Refusal, Rule};
 use crate::seal::{Expiry, RefusalState, TTL};
 
 impl Envelope {
@@ -27,22 +29,81 @@ impl Envelope {
         frame: &ClientFrame<'_>,
         id: Id<'_>,
         state: RefusalState,
+        caller: &Arc<Caller>,
         now: Now,
         out: &mut Vec<Out>,
     ) -> Route {
         let config = &self.process.config;
         let latency = since(state.expiry, now, config.clock == state.expiry.clock);
         let is_shown = latency >= config.min_human;
-        let retry = Retry { party: self.party(frame), tool: tool(frame), state, latency, is_shown };
+        let provenance = if is_shown { Provenance::Client } else { Provenance::NotShown };
+        let (party, tool, rail) = (self.party(frame), tool(frame), Rail::Form);
+        let retry = Retry { party, tool, state, latency, rail, provenance };
         let (outcome, reason) = match config.rules.named(&retry.state.refusal).cloned() {
             Some(rule) if self.process.elicitation() => match read_answer(frame, &retry.state, &rule) {
                 Ok(chosen) => return self.accepted(frame, id, retry, rule, &chosen, now, out),
+                Err((outcome @ (Outcome::Decline | Outcome::Cancel), _)) if !is_shown => {
+                    return self.retry_unshown(frame, id, &retry, caller, outcome, now, out);
+                }
                 Err(ending) => ending,
             },
             // Switched off since the question, altogether or this rule.
             Some(_) | None => (Outcome::Disabled, None),
         };
         retry.end(id, retry.record(outcome, reason), out)
+    }
+
+    /// A retry says no faster than anybody reads: its question goes on to the inbox, if somebody is there, while the retry
+    /// waits.
+    #[expect(clippy::too_many_arguments, reason = "a retry, whose it is, when, and what follows")]
+    fn retry_unshown(
+        &mut self,
+        frame: &ClientFrame<'_>,
+        id: Id<'_>,
+        retry: &Retry,
+        caller: &Arc<Caller>,
+        outcome: Outcome,
+        now: Now,
+        out: &mut Vec<Out>,
+    ) -> Route {
+        let record = retry.record(outcome, None);
+        let asked = self.retry_to_put(frame, id, retry, caller, now);
+        let Some(asked) = asked else { return retry.end(id, record, out) };
+        out.push(record);
+        let unshown = Unshown { word: outcome.as_str(), after: retry.latency, says_so: false };
+        self.go_down(asked, Rail::Form, Some(unshown), now, out);
+        Route::Consumed
+    }
+
+    /// What another rail needs to know of a retry. What has an approval stays where it is: that is for one run.
+    fn retry_to_put(
+        &self,
+        frame: &ClientFrame<'_>,
+        id: Id<'_>,
+        retry: &Retry,
+        caller: &Arc<Caller>,
+        now: Now,
+    ) -> Option<ToPut> {
+        let state = &retry.state;
+        if state.approval.is_some() || !self.process.inbox_is_usable() {
+            return None;
+        }
+        let rule = self.process.config.rules.named(&state.refusal)?;
+        let refusal =
+            self.process.config.rules.read(&state.result, |argument| argument != rule.argument())?;
+        let Refusal::Ambiguous(ambiguity) = refusal else { return None };
+        if ambiguity.rule.name() != state.refusal {
+            return None;
+        }
+        let call = Call::keep(&self.process, frame, caller, now.boot, self.upstream_asks)?;
+        let subject = Subject {
+            party: retry.party.clone(),
+            tool: retry.tool.clone(),
+            ambiguity,
+            arguments_sha256: state.arguments_sha256,
+        };
+        let refusal = self.keep_refusal(&subject, &reply::result(id.raw(), &state.result))?;
+        Some(ToPut { call, subject, refusal, retry: Some(Box::new(state.clone())) })
     }
 
     /// Whether a retry accepts what was offered, and so runs the call.
@@ -53,7 +114,7 @@ impl Envelope {
 
     /// An offered candidate was accepted: the call runs with it, unless it did already.
     #[expect(clippy::too_many_arguments, reason = "what is accepted, where, when, and what follows")]
-    fn accepted(
+    pub(super) fn accepted(
         &mut self,
         frame: &ClientFrame<'_>,
         id: Id<'_>,
@@ -107,21 +168,19 @@ impl Envelope {
 /// A retry of a question of ours.
 #[derive(Debug)]
 pub(super) struct Retry {
-    party: Party,
-    tool: String,
+    pub(super) party: Party,
+    pub(super) tool: String,
     pub(super) state: RefusalState,
-    latency: Duration,
-    is_shown: bool,
+    pub(super) latency: Duration,
+    /// The rail on which it was answered.
+    pub(super) rail: Rail,
+    pub(super) provenance: Provenance,
 }
 
 impl Retry {
     /// A record of what the client answered.
     pub(super) fn record(&self, outcome: Outcome, reason: Option<&'static str>) -> Out {
-        let provenance = match (outcome, self.is_shown) {
-            (Outcome::Disabled, _) => Provenance::System,
-            (_, true) => Provenance::Client,
-            (_, false) => Provenance::NotShown,
-        };
+        let provenance = if outcome == Outcome::Disabled { Provenance::System } else { self.provenance };
         self.record_by(provenance, outcome, reason)
     }
 
@@ -139,7 +198,7 @@ impl Retry {
 
     fn record_by(&self, provenance: Provenance, outcome: Outcome, reason: Option<&'static str>) -> Out {
         let latency_ms = u64::try_from(self.latency.as_millis()).ok();
-        let rail = if outcome == Outcome::Disabled { Rail::Refuse } else { Rail::Form };
+        let rail = if outcome == Outcome::Disabled { Rail::Refuse } else { self.rail };
         let refusal = Some(self.state.refusal.clone());
         let record = Record::of(&self.party, self.tool.clone(), rail, outcome, provenance);
         Out::Record(Record { latency_ms, refusal, reason, ..record })

@@ -26,6 +26,12 @@ pub(crate) fn request(id: &str, method: &str, params: &str) -> Vec<u8> {
     format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":{method},\"params\":{params}}}").into_bytes()
 }
 
+/// A notification, its params as JSON text.
+pub(crate) fn notification(method: &str, params: &str) -> Vec<u8> {
+    let method = serde_json::Value::from(method);
+    format!("{{\"jsonrpc\":\"2.0\",\"method\":{method},\"params\":{params}}}").into_bytes()
+}
+
 /// `notifications/cancelled` for the request `id`.
 pub(crate) fn cancelled(id: &str, reason: &str) -> Vec<u8> {
     let reason = serde_json::Value::from(reason);

@@ -11,7 +11,7 @@ use handraise_transport::{
     supervise::{NOT_FOUND, NOT_STARTED},
 };
 
-use super::{Log, keyring, process, reload, search_path, server_environment, upstream};
+use super::{Log, inbox, keyring, process, reload, search_path, server_environment, upstream};
 use crate::{Context, Exit, commands::up::raise_file_limit, confirm, output, signals};
 
 /// Files of this process that are neither connections nor server processes.
@@ -60,6 +60,7 @@ pub(super) fn run(
         caps: caps(ours),
         recorder: Box::new(Log),
         spent,
+        inbox: inbox::find(context),
     };
     // One thread: a call passes several tasks, and a thread that has to be woken costs more than all of them.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

@@ -26,6 +26,7 @@ pub(super) fn run(context: &Context, url: &str) -> Exit {
         server: server(context, target)?,
         recorder: Box::new(mcp::Log),
         spent,
+        inbox: mcp::inbox::find(context),
     };
     crate::block_on(async {
         upstream::run(settings, listen_for_signals()?).await?;

@@ -9,6 +9,7 @@ mod example;
 pub(crate) mod frames;
 mod gone;
 pub(crate) mod hostile;
+mod inbox;
 mod over_cut_streams;
 mod over_http;
 mod over_two_hops;

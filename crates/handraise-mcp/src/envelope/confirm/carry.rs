@@ -117,7 +117,7 @@ impl Envelope {
                     if self.accepts(&frame, &state) {
                         return self.claim_rerun(arrival, &frame, state, out);
                     }
-                    self.retry(&frame, id, *state, now, out)
+                    self.retry(&frame, id, *state, caller, now, out)
                 }
                 None => self.refuse_state(frame, id, "state-not-confirmed", out),
             },
@@ -168,7 +168,7 @@ impl Envelope {
         let id = held.id.borrow();
         // It was said what becomes of it: nothing goes on as it is.
         let _ = match claimed(was) {
-            Ok(()) => self.retry(&frame, id, state, now, out),
+            Ok(()) => self.retry(&frame, id, state, &held.call.caller, now, out),
             Err(rejection) => self.refuse_state(&frame, id, rejection.as_str(), out),
         };
     }

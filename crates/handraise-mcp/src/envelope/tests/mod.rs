@@ -4,6 +4,7 @@ mod bounds;
 mod cancel;
 mod confirm;
 mod hostile;
+mod inbox;
 mod legacy;
 mod model;
 mod mrtr;
@@ -19,7 +20,7 @@ use handraise_core::Moment;
 use serde_json::{Value, json};
 
 use self::scenarios::accept;
-use super::{Caller, Envelope, EnvelopeConfig, Out, Process, Route, Spend};
+use super::{Caller, Envelope, EnvelopeConfig, InboxAsk, Out, Process, Route, Spend, Withdrawal};
 use crate::Now;
 use crate::frame::ClientFrame;
 use crate::record::Record;
@@ -43,6 +44,9 @@ struct World {
     records: Vec<Record>,
     /// What the store of spent nonces is asked, and has not answered.
     spends: Vec<Spend>,
+    /// What the inbox is asked, and what is taken back of that.
+    inbox: Vec<InboxAsk>,
+    withdrawn: Vec<(String, Withdrawal)>,
     /// How many tool calls have reached the upstream: the witness.
     runs: usize,
 }
@@ -66,6 +70,8 @@ impl World {
             upstream: Vec::new(),
             records: Vec::new(),
             spends: Vec::new(),
+            inbox: Vec::new(),
+            withdrawn: Vec::new(),
             runs: 0,
         }
     }
@@ -121,6 +127,8 @@ impl World {
                 Out::ToUpstream(frame) => self.upstream_receives(String::from_utf8(frame).unwrap()),
                 Out::Record(record) => self.records.push(record),
                 Out::Spend(spend) => self.spends.push(spend),
+                Out::Ask(ask) => self.inbox.push(*ask),
+                Out::Withdraw { key, why } => self.withdrawn.push((key, why)),
             }
         }
     }

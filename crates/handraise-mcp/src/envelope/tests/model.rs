@@ -2,10 +2,14 @@
 //!
 //! The model is written from the contract: it keeps every call it ever saw in a list, and knows nothing of frames.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use handraise_core::words::Provenance;
 use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
+use crate::envelope::{InboxEnd, InboxSaid};
 
 #[derive(Debug, Clone)]
 enum Step {
@@ -15,6 +19,10 @@ enum Step {
     Succeed(usize),
     /// The client answers one of the questions ever asked.
     Answer(usize, Reply),
+    /// The inbox says what became of one of the questions that it was ever asked.
+    Says(usize, Said),
+    /// An operator comes, or goes.
+    Operator(bool),
     /// The upstream answers one of the second runs ever begun.
     RunAgain(usize),
     Cancel(usize),
@@ -22,6 +30,15 @@ enum Step {
     Switch(bool),
     ClientCloses,
     UpstreamEnds,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Said {
+    Accept,
+    Rogue,
+    Decline,
+    TimedOut,
+    NotOpened,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -42,14 +59,27 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         1 => Just(Reply::Cancel),
         1 => Just(Reply::Fail),
     ];
+    let said = prop_oneof![
+        3 => Just(Said::Accept),
+        1 => Just(Said::Rogue),
+        1 => Just(Said::Decline),
+        1 => Just(Said::TimedOut),
+        1 => Just(Said::NotOpened),
+    ];
+    let wait = prop_oneof![
+        8 => prop_oneof![Just(1), Just(399), Just(400), Just(5_000), Just(20_000)],
+        2 => prop_oneof![Just(250), Just(25_000), Just(900_000)],
+    ];
     let step = prop_oneof![
         8 => call.clone().prop_map(Step::Call),
         8 => (call.clone(), 0..2_usize).prop_map(|(call, set)| Step::Refuse(call, set)),
         2 => call.clone().prop_map(Step::Succeed),
         8 => (0..12_usize, reply).prop_map(|(ask, reply)| Step::Answer(ask, reply)),
         4 => (0..8_usize).prop_map(Step::RunAgain),
+        5 => (0..8_usize, said).prop_map(|(ask, said)| Step::Says(ask, said)),
+        2 => prop_oneof![3 => Just(true), 1 => Just(false)].prop_map(Step::Operator),
         3 => call.prop_map(Step::Cancel),
-        4 => prop_oneof![Just(1), Just(399), Just(400), Just(5_000), Just(20_000)].prop_map(Step::Wait),
+        4 => wait.prop_map(Step::Wait),
         1 => any::<bool>().prop_map(Step::Switch),
         1 => prop_oneof![4 => Just(Step::Wait(0)), 1 => Just(Step::ClientCloses), 1 => Just(Step::UpstreamEnds)],
     ];
@@ -62,10 +92,13 @@ enum At {
     Upstream,
     /// Asked about since then, with that question, over that set.
     Asked(u64, usize, usize),
+    /// In the inbox until then, as that question, over that set.
+    Inbox(u64, usize, usize),
     /// Runs again as the nth second run.
     Again(usize),
 }
 
+#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 #[derive(Debug, Default)]
 struct Model {
     /// The open calls, by number: since when, and where.
@@ -74,6 +107,11 @@ struct Model {
     asks: usize,
     agains: usize,
     declined: Vec<usize>,
+    /// Questions that the inbox was asked: from when to when.
+    waits: Vec<(u64, Option<u64>)>,
+    taken_back: usize,
+    has_operator: bool,
+    unanswered: Option<u64>,
     is_off: bool,
     is_closed: bool,
     has_ended: bool,
@@ -126,6 +164,16 @@ impl Model {
                     self.answered(call, since, asked, set, reply);
                 }
             }
+            Step::Says(ask, said) => {
+                let found = (0..4)
+                    .find(|call| matches!(self.open[*call], Some((_, At::Inbox(_, at, _))) if at == ask));
+                if let Some(call) = found
+                    && let Some((since, At::Inbox(_, _, set))) = self.open[call]
+                {
+                    self.said(call, since, ask, set, said);
+                }
+            }
+            Step::Operator(is_there) => self.has_operator = is_there,
             Step::RunAgain(again) => {
                 if let Some(call) =
                     (0..4).find(|call| matches!(self.open[*call], Some((_, At::Again(at))) if at == again))
@@ -134,11 +182,14 @@ impl Model {
                     self.deliver(call, "again");
                 }
             }
-            Step::Cancel(call) => {
-                if let Some((_, At::Asked(..))) = self.open[call].take() {
+            Step::Cancel(call) => match self.open[call].take() {
+                Some((_, At::Asked(..))) => self.record("withdrawn client"),
+                Some((_, At::Inbox(_, ask, _))) => {
+                    self.take_back(ask);
                     self.record("withdrawn client");
                 }
-            }
+                _ => {}
+            },
             Step::Wait(ms) => {
                 self.now += ms;
                 self.expire();
@@ -172,7 +223,10 @@ impl Model {
         } else if self.declined.contains(&set) {
             Some("remembered system")
         } else if since + 20_000 <= self.now {
-            Some("not_offered system")
+            match self.has_operator.then(|| self.until(since)).flatten() {
+                Some(until) => return self.put(call, since, until, set),
+                None => Some("not_offered system"),
+            }
         } else {
             None
         };
@@ -183,6 +237,64 @@ impl Model {
         } else {
             self.open[call] = Some((since, At::Asked(self.now, self.asks, set)));
             self.asks += 1;
+        }
+    }
+
+    /// Until when a call that came then may wait for the inbox, if at all.
+    fn until(&self, since: u64) -> Option<u64> {
+        if self.unanswered.is_some_and(|at| self.now < at + 900_000) {
+            return None;
+        }
+        let is_waiting =
+            |at: u64| self.waits.iter().any(|(from, to)| *from <= at && to.is_none_or(|to| at < to));
+        // The clock stands still between steps, so that nothing begins or ends but at these moments.
+        let mut moments: Vec<u64> = self
+            .waits
+            .iter()
+            .flat_map(|(from, to)| [*from, to.unwrap_or(self.now)])
+            .chain([self.now])
+            .collect();
+        moments.sort_unstable();
+        let spent: u64 =
+            moments.windows(2).filter(|pair| is_waiting(pair[0])).map(|pair| pair[1] - pair[0]).sum();
+        let until = (since + 45_000).min(self.now + 900_000_u64.saturating_sub(spent));
+        (until > self.now).then_some(until)
+    }
+
+    fn put(&mut self, call: usize, since: u64, until: u64, set: usize) {
+        self.open[call] = Some((since, At::Inbox(until, self.waits.len(), set)));
+        self.waits.push((self.now, None));
+    }
+
+    fn take_back(&mut self, ask: usize) {
+        self.waits[ask].1 = Some(self.now);
+        self.taken_back += 1;
+    }
+
+    fn said(&mut self, call: usize, since: u64, ask: usize, set: usize, said: Said) {
+        self.waits[ask].1 = Some(self.now);
+        self.record(match said {
+            Said::Accept => "accept human",
+            Said::Rogue => "invalid human",
+            Said::Decline => "decline human",
+            Said::TimedOut => "timeout system",
+            Said::NotOpened => "error system",
+        });
+        match said {
+            Said::Accept | Said::Rogue | Said::Decline => self.unanswered = None,
+            Said::TimedOut => self.unanswered = Some(self.now),
+            Said::NotOpened => {}
+        }
+        if said == Said::Decline {
+            self.declined.push(set);
+        }
+        if said == Said::Accept {
+            self.open[call] = Some((since, At::Again(self.agains)));
+            self.agains += 1;
+            self.runs += 1;
+        } else {
+            self.open[call] = None;
+            self.deliver(call, "refusal");
         }
     }
 
@@ -203,22 +315,34 @@ impl Model {
             self.open[call] = Some((since, At::Again(self.agains)));
             self.agains += 1;
             self.runs += 1;
-        } else {
-            self.open[call] = None;
-            self.deliver(call, "refusal");
+            return;
         }
+        let falls_on = reply != Reply::Rogue && provenance == "not_shown" && !self.is_off && !self.is_closed;
+        if falls_on && self.has_operator {
+            match self.until(since) {
+                Some(until) => return self.put(call, since, until, set),
+                None => self.record("not_offered system"),
+            }
+        }
+        self.open[call] = None;
+        self.deliver(call, "refusal");
     }
 
     /// Timeouts, earliest deadline first.
     fn expire(&mut self) {
         let mut late: Vec<(u64, usize)> = (0..4)
             .filter_map(|call| match self.open[call] {
-                Some((since, At::Asked(..))) if since + 20_000 <= self.now => Some((since, call)),
+                Some((since, At::Asked(..))) if since + 20_000 <= self.now => Some((since + 20_000, call)),
+                Some((_, At::Inbox(until, ..))) if until + 250 <= self.now => Some((until + 250, call)),
                 _ => None,
             })
             .collect();
         late.sort_unstable();
         for (_, call) in late {
+            if let Some((_, At::Inbox(_, ask, _))) = self.open[call] {
+                self.take_back(ask);
+                self.unanswered = Some(self.now);
+            }
             self.open[call] = None;
             self.record("timeout system");
             self.deliver(call, "refusal");
@@ -227,8 +351,13 @@ impl Model {
 
     fn end_asks(&mut self, end: impl Fn(&mut Self, usize)) {
         for call in 0..4 {
-            if let Some((_, At::Asked(..))) = self.open[call] {
-                end(self, call);
+            match self.open[call] {
+                Some((_, At::Asked(..))) => end(self, call),
+                Some((_, At::Inbox(_, ask, _))) => {
+                    self.take_back(ask);
+                    end(self, call);
+                }
+                _ => {}
             }
         }
     }
@@ -238,6 +367,7 @@ impl Model {
 struct Seen {
     world: World,
     asks: Vec<Value>,
+    operator: Arc<AtomicBool>,
     agains: Vec<Value>,
     delivered: Vec<String>,
 }
@@ -264,6 +394,20 @@ impl Seen {
                 };
                 world.client_sends(&format!(r#"{{"jsonrpc":"2.0","id":{ask},{body}}}"#));
             }
+            Step::Says(ask, said) => {
+                let Some(key) = world.inbox.get(*ask).map(|ask| ask.key.clone()) else { return };
+                let (end, provenance) = match said {
+                    Said::Accept => (accepted("emulator-5554"), Provenance::Human),
+                    Said::Rogue => (accepted("rogue"), Provenance::Human),
+                    Said::Decline => (InboxEnd::Declined, Provenance::Human),
+                    Said::TimedOut => (InboxEnd::TimedOut, Provenance::System),
+                    Said::NotOpened => (InboxEnd::NotOpened, Provenance::System),
+                };
+                let mut out = Vec::new();
+                world.envelope.inbox_said(&key, &InboxSaid { end, provenance }, world.now, &mut out);
+                world.drain(out);
+            }
+            Step::Operator(is_there) => self.operator.store(*is_there, Ordering::Relaxed),
             Step::RunAgain(again) => {
                 let Some(again) = self.agains.get(*again) else { return };
                 world.upstream_sends(&response(&again.to_string(), r#"{"again":true}"#));
@@ -301,6 +445,10 @@ impl Seen {
     }
 }
 
+fn accepted(device: &str) -> InboxEnd {
+    InboxEnd::Accepted(format!(r#"{{"deviceId":"{device}"}}"#))
+}
+
 fn sorted(delivered: &mut Vec<String>) -> Vec<String> {
     delivered.sort_unstable();
     std::mem::take(delivered)
@@ -312,8 +460,11 @@ proptest! {
 
     #[test]
     fn the_envelope_does_what_the_model_says(steps in steps()) {
-        let mut seen =
-            Seen { world: World::push(&json!({})), asks: vec![], agains: vec![], delivered: vec![] };
+        let operator = Arc::new(AtomicBool::new(false));
+        let is_there = Arc::clone(&operator);
+        let world = World::push(&json!({}));
+        world.process.attach_inbox(move || is_there.load(Ordering::Relaxed).then_some(Duration::ZERO));
+        let mut seen = Seen { world, asks: vec![], operator, agains: vec![], delivered: vec![] };
         let mut model = Model { open: vec![None; 4], ..Model::default() };
         for step in &steps {
             let before = model.open.clone();
@@ -331,11 +482,13 @@ proptest! {
             prop_assert_eq!(&recorded, &model.recorded, "{:?}", step);
             prop_assert_eq!(seen.world.runs, model.runs, "the witness, at {:?}", step);
             prop_assert_eq!((seen.asks.len(), seen.agains.len()), (model.asks, model.agains));
+            prop_assert_eq!(seen.world.inbox.len(), model.waits.len(), "asked of the inbox, at {:?}", step);
+            prop_assert_eq!(seen.world.withdrawn.len(), model.taken_back, "at {:?}", step);
             let open = model.open.iter().flatten().count();
             prop_assert_eq!(seen.world.envelope.open_requests(), open);
             let again = model.open.iter().flatten().filter(|(_, at)| matches!(at, At::Again(_))).count();
             prop_assert_eq!(seen.world.envelope.ours.len(), again, "no request of ours outlives its call");
-            let waits = model.open.iter().flatten().any(|(_, at)| matches!(at, At::Asked(..)));
+            let waits = model.open.iter().flatten().any(|(_, at)| matches!(at, At::Asked(..) | At::Inbox(..)));
             prop_assert_eq!(seen.world.envelope.next_deadline().is_some(), waits);
         }
         // Everything is given back once nothing is open.
