@@ -75,7 +75,8 @@ enum Style {
     Json,
 }
 
-/// A stream that gets one log line per write, in which control and bidi characters are made visible.
+/// A stream that gets one log line per write, in which control and bidi characters are made visible. A line that cannot be
+/// written is lost: nobody is left to be told, and whoever tries on stderr panics there.
 struct Escaped<W> {
     stream: W,
     style: Style,
@@ -89,12 +90,13 @@ impl<W: Write> Escaped<W> {
 
 impl<W: Write> Write for Escaped<W> {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        self.stream.write_all(escape(&String::from_utf8_lossy(line), self.style).as_bytes())?;
+        let _ = self.stream.write_all(escape(&String::from_utf8_lossy(line), self.style).as_bytes());
         Ok(line.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.stream.flush()
+        let _ = self.stream.flush();
+        Ok(())
     }
 }
 
@@ -128,6 +130,23 @@ mod tests {
         let line = "a\u{1b}[31m b\u{9b}2J c\u{7f} d\u{202e}e f\ng é 😀\n";
         assert_eq!(escape(line, Style::Text), "a\\u{1b}[31m b\\u{9b}2J c\\u{7f} d\\u{202e}e f\\u{a}g é 😀\n");
         assert_eq!(escape("{\"a\":\"\u{202e}\u{9b}\"}\n", Style::Json), "{\"a\":\"\\u202e\\u009b\"}\n");
+    }
+
+    #[test]
+    fn a_line_that_nobody_reads_is_lost_and_no_error() {
+        struct Gone;
+        impl Write for Gone {
+            fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+                Err(io::ErrorKind::BrokenPipe.into())
+            }
+
+            fn flush(&mut self) -> io::Result<()> {
+                Err(io::ErrorKind::BrokenPipe.into())
+            }
+        }
+        let mut log = Escaped::new(Gone, Style::Text);
+        assert_eq!(log.write(b"line\n").unwrap(), 5);
+        assert!(log.flush().is_ok());
     }
 
     proptest! {

@@ -230,6 +230,24 @@ fn a_question_whose_reader_has_gone_is_taken_back() {
     assert_eq!(wait_for("its end", || child.try_wait().unwrap()).code(), Some(4));
 }
 
+/// As when a client is killed that ran it with a pipe for each.
+#[test]
+fn a_question_is_taken_back_when_nobody_reads_its_log_either() {
+    let home = Home::new();
+    let up = Up::start(&home);
+    let mut child = home
+        .handraise(&["ask", "Anybody?", "--text"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let ask = up.wait_for_ask();
+    drop(child.stderr.take());
+    drop(child.stdout.take());
+    assert_eq!(up.wait_for_settlement(&ask)["outcome"], "cancel");
+    assert_eq!(wait_for("its end", || child.try_wait().unwrap()).code(), Some(4));
+}
+
 #[test]
 fn the_rest_never_runs_when_the_inbox_dies_and_stays_away() {
     let (status, stdout, _) = deploy("--timeout 2s", |up, _, _| kill(up.child.id()));

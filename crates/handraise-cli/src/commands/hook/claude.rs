@@ -34,6 +34,7 @@ const TAKEN_BACK: u8 = 4;
 /// `claude -p` gets a human's answer. It reads the hook's JSON on stdin, asks in the inbox, and prints the answer for Claude
 /// Code. Without an answer, because no inbox is reachable, nobody answers in time, or the question cannot be asked there, it
 /// prints nothing and exits with 0: Claude Code then does what it does without a hook. With --fail closed it denies instead.
+/// It is meant for runs in which nobody sits at Claude Code: docs/hooks.md says what an interactive run does with it.
 /// It prints allow or accept only for an answer that somebody gave in the inbox. Exit status: 0, or 1 for input that is no
 /// hook's (with --fail closed 2, which stops the call), 4 when Claude Code went away.
 #[derive(clap::Args)]
