@@ -177,6 +177,7 @@ fn process(
         refusal_rails: refusal_rails(settings)?,
         waits: waits(settings),
         limits: Limits { bytes_in_flight: settings.in_flight, ..Limits::default() },
+        callers: settings.listening.callers.iter().map(|caller| caller.name.clone()).collect(),
     };
     let process = Process::new(config);
     process.set_elicitation(settings.elicitation.value);

@@ -68,7 +68,7 @@ impl Front {
     ) -> Result<Arc<Link>, Refusal> {
         let random = || ids::random().map_err(|error| start_failed(&error));
         if let Some(server) = &self.upstream {
-            let envelope = Envelope::new(Arc::clone(&self.process), random()?);
+            let envelope = Envelope::of(Arc::clone(&self.process), principal, random()?);
             return Ok(remote::start(self, server, Arc::clone(principal), envelope, desk, budget));
         }
         let Some(place) = Taken::of(&self.children, principal) else {
@@ -77,7 +77,7 @@ impl Front {
         };
         let seed = random()?;
         let mut started = child::start(self).map_err(|error| start_failed(&error))?;
-        let envelope = Envelope::new(Arc::clone(&self.process), seed);
+        let envelope = Envelope::of(Arc::clone(&self.process), principal, seed);
         let stdin = Stdin::new(started.take_stdin().ok_or(Refusal::Start)?, &self.frames);
         let link = Link::new(self, Arc::clone(principal), envelope, desk, stdin, budget);
         child::attend(&link, started, place);

@@ -88,7 +88,7 @@ impl Envelope {
             // A client that uses an id twice gets both answers, and no question: whose is the first one?
             _ if self.open.get(id).is_some() => Open::Plain(plain()),
             "tools/call" => {
-                let call = Call::keep(&self.process, frame, caller, now.boot, self.upstream_asks);
+                let call = Call::keep(&self.room, frame, caller, now.boot, self.upstream_asks);
                 call.map_or_else(|| self.unkept(frame, plain()), |call| Open::Called(Box::new(call)))
             }
             "initialize" => {

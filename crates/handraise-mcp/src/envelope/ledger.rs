@@ -1,4 +1,5 @@
-//! What a process remembers about states: which were spent, and which are not ours although they look like it.
+//! What a process remembers about the states of a caller: which were spent, and which are not ours although they look like it. A
+//! state is its principal's only (S10), so that nobody's are anybody else's to spend.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
@@ -8,8 +9,11 @@ use sha2::{Digest, Sha256};
 
 use crate::seal::TTL;
 
-/// The most spent states. Beyond it none is accepted any more: forgetting one would let it run twice.
+/// The most spent states of all callers. Beyond it none is accepted any more: forgetting one would let it run twice.
 const MAX_SPENT: usize = 262_144;
+
+/// The most of one caller's, however many there are.
+const MAX_SPENT_OF_ONE: usize = 16_384;
 
 /// The most states of the upstream that are remembered; the oldest goes first.
 const MAX_PASSED_ON: usize = 4_096;
@@ -18,14 +22,21 @@ const MAX_PASSED_ON: usize = 4_096;
 const KEPT: Duration = Duration::from_secs(2 * TTL.as_secs());
 
 /// The states whose acceptance has run a call (S5).
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Spent {
+    most: usize,
     nonces: BTreeMap<[u8; 16], Moment>,
     order: VecDeque<(Moment, [u8; 16])>,
     turned_away: u64,
 }
 
 impl Spent {
+    /// Those of one of so many callers.
+    pub(super) fn of_one_of(callers: usize) -> Self {
+        let most = (MAX_SPENT / callers.max(1)).max(MAX_SPENT_OF_ONE);
+        Self { most, nonces: BTreeMap::new(), order: VecDeque::new(), turned_away: 0 }
+    }
+
     /// How many states were refused for want of room.
     pub(super) fn turned_away(&self) -> u64 {
         self.turned_away
@@ -42,7 +53,7 @@ impl Spent {
         if self.nonces.contains_key(&nonce) {
             return false;
         }
-        if self.nonces.len() >= MAX_SPENT {
+        if self.nonces.len() >= self.most {
             self.turned_away += 1;
             return false;
         }
@@ -112,7 +123,7 @@ mod tests {
 
     #[test]
     fn s5_a_state_is_spent_once_for_longer_than_it_lives() {
-        let mut spent = Spent::default();
+        let mut spent = Spent::of_one_of(1);
         let start = Moment::from_millis(1);
         assert!(spent.claim([1; 16], start));
         assert!(!spent.claim([1; 16], start));
@@ -126,7 +137,7 @@ mod tests {
 
     #[test]
     fn a_full_ledger_accepts_nothing() {
-        let mut spent = Spent::default();
+        let mut spent = Spent::of_one_of(1);
         let now = Moment::from_millis(1);
         for number in 0..MAX_SPENT as u128 {
             spent.nonces.insert(number.to_be_bytes(), now + KEPT);

@@ -69,6 +69,7 @@ mod progress;
 mod push;
 mod refused;
 mod retry;
+mod room;
 mod way;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -83,6 +84,7 @@ use crate::envelope::ids::PrivateIds;
 use crate::envelope::inbox::Patience;
 use crate::envelope::open::Open;
 use crate::envelope::progress::Progress;
+use crate::envelope::room::Room;
 use crate::frame::reply;
 use crate::frame::{ById, Id, RequestId};
 use crate::memory::DeclineMemory;
@@ -147,6 +149,8 @@ pub enum Out {
 #[derive(Debug)]
 pub struct Envelope {
     process: Arc<Process>,
+    /// Where its caller's calls are kept.
+    room: Arc<Room>,
     ids: PrivateIds,
     handshake: Handshake,
     open: ById<Open>,
@@ -167,10 +171,23 @@ pub struct Envelope {
 }
 
 impl Envelope {
-    /// A connection on which nothing has happened. `seed` is fresh randomness: ids are derived from it.
+    /// A connection on which nothing has happened, of somebody whom [`EnvelopeConfig::callers`] does not name. `seed` is fresh
+    /// randomness: ids are derived from it.
     pub fn new(process: Arc<Process>, seed: [u8; 32]) -> Self {
+        let room = Arc::clone(process.rooms.others());
+        Self::within(process, room, seed)
+    }
+
+    /// The same, of a principal.
+    pub fn of(process: Arc<Process>, principal: &str, seed: [u8; 32]) -> Self {
+        let room = Arc::clone(process.rooms.of(principal));
+        Self::within(process, room, seed)
+    }
+
+    fn within(process: Arc<Process>, room: Arc<Room>, seed: [u8; 32]) -> Self {
         Self {
             process,
+            room,
             ids: PrivateIds::new(seed),
             handshake: Handshake::default(),
             open: ById::default(),

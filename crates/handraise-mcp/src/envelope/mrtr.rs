@@ -57,7 +57,7 @@ impl Envelope {
         if !seal::is_ours(&state) && self.handshake.upstream_is_legacy() {
             return Carried::Refused("state-before-legacy-upstream");
         }
-        if !seal::is_ours(&state) || self.process.has_passed_on(&state) {
+        if !seal::is_ours(&state) || self.room.has_passed_on(&state) {
             return Carried::Nothing;
         }
         if method != "tools/call" {
@@ -141,7 +141,7 @@ impl Envelope {
         }
         let state = frame.result().and_then(|result| member_named(result, "requestState")).and_then(string);
         if let Some(state) = state.filter(|state| seal::is_ours(state)) {
-            self.process.pass_on(&state);
+            self.room.pass_on(&state);
         }
     }
 }

@@ -10,9 +10,9 @@ use crate::declared::{Party, is_modern};
 use crate::envelope::Caller;
 use crate::envelope::confirm::{Held, Lists};
 use crate::envelope::inbox::InInbox;
-use crate::envelope::process::{Process, Reserved};
 use crate::envelope::refused::Subject;
 use crate::envelope::retry::Retry;
+use crate::envelope::room::{Kept, Room};
 use crate::frame::{ClientFrame, Id, Quoted, RequestId, Scanner, member_at, member_named};
 use crate::record::MAX_NAME_BYTES;
 use crate::refusal::{Rule, Rules};
@@ -148,41 +148,16 @@ pub(super) struct Checking {
     pub(super) rule: Arc<Rule>,
 }
 
-/// Bytes that count as in flight.
-#[derive(Debug)]
-pub(super) struct Kept {
-    bytes: Vec<u8>,
-    reserved: Reserved,
-}
-
-impl Kept {
-    /// A copy, if there is room for it and for `more` bytes that are kept beside it.
-    pub(super) fn new(process: &Arc<Process>, bytes: &[u8], more: usize) -> Option<Self> {
-        let reserved = Process::reserve(process, bytes.len() + more)?;
-        Some(Self { bytes: process.copy(bytes), reserved })
-    }
-
-    pub(super) fn bytes(&self) -> &[u8] {
-        &self.bytes
-    }
-}
-
-impl Drop for Kept {
-    fn drop(&mut self) {
-        self.reserved.process().give_back(std::mem::take(&mut self.bytes));
-    }
-}
-
 impl Call {
     /// Keeps a call, if there is room for it.
     pub(super) fn keep(
-        process: &Arc<Process>,
+        room: &Arc<Room>,
         frame: &ClientFrame<'_>,
         caller: &Arc<Caller>,
         arrived: Moment,
         upstream_asks: u64,
     ) -> Option<Self> {
-        let kept = Kept::new(process, frame.bytes(), 0)?;
+        let kept = Kept::new(room, frame.bytes(), 0)?;
         let meta = frame.params.as_ref().and_then(|params| params.meta.as_ref());
         let progress_token = meta.and_then(|meta| {
             let token = member_at(frame.text(meta.clone()), "progressToken")?;

@@ -1,18 +1,18 @@
 //! What all connections of one process share: settings, the switch, and the bytes in flight.
 
+use std::collections::BTreeSet;
 use std::fmt;
-use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use handraise_core::Moment;
 use memchr::memchr2;
 use memchr::memmem::Finder;
 
 use crate::confirm::ConfirmConfig;
 use crate::envelope::inbox::{Attached, Waits};
-use crate::envelope::ledger::{Harmful, PassedOn, Spent};
+use crate::envelope::ledger::Harmful;
+use crate::envelope::room::Rooms;
 use crate::frame::{INPUT_REQUIRED, Looks, NoFrame, ServerFrame};
 use crate::rails::{Asked, Ladder};
 use crate::refusal::{LARGEST_WHOLE, Rules, ends};
@@ -69,6 +69,9 @@ pub struct EnvelopeConfig {
     pub waits: Waits,
     /// Bounds.
     pub limits: Limits,
+    /// Callers with these names have shares of the bytes in flight, so that nobody keeps another one's calls from being asked
+    /// about. One alone, and whoever comes while nobody is named, may have them all.
+    pub callers: BTreeSet<String>,
 }
 
 impl EnvelopeConfig {
@@ -85,6 +88,7 @@ impl EnvelopeConfig {
             refusal_rails: Ladder::usual(Asked::Refusal),
             waits: Waits::default(),
             limits: Limits::default(),
+            callers: BTreeSet::new(),
         }
     }
 }
@@ -116,12 +120,6 @@ pub struct Reached {
     pub spent_states: u64,
 }
 
-/// Copies whose memory is used again. What is smaller, the allocator has at hand; what is larger is rare.
-const SPARED: RangeInclusive<usize> = 2 * 1024..=32 * 1024;
-
-/// How many of them wait for that at most.
-const MOST_SPARE: usize = 16;
-
 /// What all connections of one process share.
 #[derive(Debug)]
 pub struct Process {
@@ -133,13 +131,8 @@ pub struct Process {
     /// one fast pass instead of three.
     has_underscores: bool,
     asks: AtomicBool,
-    bytes: AtomicU64,
-    /// Memory for copies that nobody uses: calls of one size follow each other.
-    spare: Mutex<Vec<Vec<u8>>>,
+    pub(super) rooms: Rooms,
     requests_refused: AtomicU64,
-    copies_refused: AtomicU64,
-    spent: Mutex<Spent>,
-    passed_on: Mutex<PassedOn>,
     harmful: Mutex<Harmful>,
     inbox: Attached,
 }
@@ -148,18 +141,15 @@ impl Process {
     /// A process without connections, which asks.
     pub fn new(config: EnvelopeConfig) -> Self {
         let has_underscores = config.rules.iter().all(|rule| is_word_with_underscore(rule.code()));
+        let rooms = Rooms::new(config.limits.bytes_in_flight, &config.callers);
         Self {
             config,
             question: Finder::new(INPUT_REQUIRED),
             question_hides: Characters::of(INPUT_REQUIRED.bytes()),
             has_underscores,
             asks: AtomicBool::new(true),
-            bytes: AtomicU64::new(0),
-            spare: Mutex::default(),
+            rooms,
             requests_refused: AtomicU64::new(0),
-            copies_refused: AtomicU64::new(0),
-            spent: Mutex::default(),
-            passed_on: Mutex::default(),
             harmful: Mutex::default(),
             inbox: Attached::default(),
         }
@@ -188,15 +178,15 @@ impl Process {
 
     /// Bytes that calls and withheld results occupy now.
     pub fn bytes_in_flight(&self) -> u64 {
-        self.bytes.load(Ordering::Relaxed)
+        self.rooms.kept()
     }
 
     /// How often each bound was reached (S37).
     pub fn reached(&self) -> Reached {
         Reached {
             open_requests: self.requests_refused.load(Ordering::Relaxed),
-            bytes_in_flight: self.copies_refused.load(Ordering::Relaxed),
-            spent_states: lock(&self.spent).turned_away(),
+            bytes_in_flight: self.rooms.refused(),
+            spent_states: self.rooms.states_turned_away(),
         }
     }
 
@@ -254,43 +244,6 @@ impl Process {
         self.question.find(rest).is_some() || self.question_hides.are_escaped_in(rest)
     }
 
-    /// A copy, in memory that was used before where there is some.
-    pub(super) fn copy(&self, bytes: &[u8]) -> Vec<u8> {
-        if !SPARED.contains(&bytes.len()) {
-            return bytes.to_vec();
-        }
-        let mut copy = lock(&self.spare).pop().unwrap_or_default();
-        copy.clear();
-        copy.reserve_exact(bytes.len());
-        copy.extend_from_slice(bytes);
-        copy
-    }
-
-    /// Keeps the memory of a copy for the next one, unless it is small, large, or one of many.
-    pub(super) fn give_back(&self, copy: Vec<u8>) {
-        if SPARED.contains(&copy.capacity()) {
-            let mut spare = lock(&self.spare);
-            if spare.len() < MOST_SPARE {
-                spare.push(copy);
-            }
-        }
-    }
-
-    /// Spends a state; false when it was spent before.
-    pub(super) fn spend(&self, nonce: [u8; 16], now: Moment) -> bool {
-        lock(&self.spent).claim(nonce, now)
-    }
-
-    /// Takes note of a state of the upstream that looks like ours.
-    pub(super) fn pass_on(&self, state: &str) {
-        lock(&self.passed_on).note(state);
-    }
-
-    /// Whether a state that looks like ours is the upstream's.
-    pub(super) fn has_passed_on(&self, state: &str) -> bool {
-        lock(&self.passed_on).contains(state)
-    }
-
     /// Takes note of tools that were listed as such that may do harm.
     pub(super) fn note_harmful(&self, names: Vec<String>) {
         lock(&self.harmful).note(names);
@@ -299,18 +252,6 @@ impl Process {
     /// Whether a tool was ever listed as one that may do harm.
     pub(super) fn is_harmful(&self, name: &str) -> bool {
         lock(&self.harmful).contains(name)
-    }
-
-    /// Makes room for `bytes`, for as long as what is returned lives; `None` when there is none.
-    pub(super) fn reserve(process: &Arc<Self>, bytes: usize) -> Option<Reserved> {
-        let added = bytes as u64;
-        let reserved = process.bytes.fetch_add(added, Ordering::Relaxed).saturating_add(added);
-        let room = Reserved { process: Arc::clone(process), bytes: added };
-        if reserved <= process.config.limits.bytes_in_flight {
-            return Some(room);
-        }
-        process.copies_refused.fetch_add(1, Ordering::Relaxed);
-        None
     }
 }
 
@@ -322,26 +263,6 @@ fn is_word_with_underscore(code: &str) -> bool {
 /// Ledgers are whole after every step, so a panic elsewhere leaves nothing half done.
 fn lock<T>(ledger: &Mutex<T>) -> MutexGuard<'_, T> {
     ledger.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Room for bytes in flight.
-#[derive(Debug)]
-pub(super) struct Reserved {
-    process: Arc<Process>,
-    bytes: u64,
-}
-
-impl Reserved {
-    /// Whose bytes they are.
-    pub(super) fn process(&self) -> &Process {
-        &self.process
-    }
-}
-
-impl Drop for Reserved {
-    fn drop(&mut self) {
-        self.process.bytes.fetch_sub(self.bytes, Ordering::Relaxed);
-    }
 }
 
 #[cfg(test)]
@@ -424,25 +345,5 @@ mod tests {
         for text in ["", "_", "\\u005", "input_require", "inputrequired", "\\u00e9_\\n"] {
             assert!(!process.may_say_question(text.as_bytes()), "{text}");
         }
-    }
-
-    #[test]
-    fn s37_memory_of_copies_is_used_again_and_little_of_it_waits() {
-        let process = process("other_code");
-        let copies: Vec<_> = (0..30).map(|number| process.copy(&[number; 10_000])).collect();
-        assert!(copies.iter().zip(0..).all(|(copy, number)| *copy == [number; 10_000]));
-        let place = copies[0].as_ptr();
-        for copy in copies {
-            process.give_back(copy);
-        }
-        for unspared in [1, 100_000] {
-            process.give_back(process.copy(&vec![b'x'; unspared]));
-        }
-        assert_eq!(lock(&process.spare).len(), MOST_SPARE);
-        let mut places = (0..MOST_SPARE).map(|_| process.copy(&[b'y'; 3_000])).inspect(|copy| {
-            assert_eq!(*copy, [b'y'; 3_000]);
-            assert!(SPARED.contains(&copy.capacity()));
-        });
-        assert!(places.any(|copy| copy.as_ptr() == place));
     }
 }

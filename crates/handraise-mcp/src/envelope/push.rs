@@ -4,8 +4,9 @@ use handraise_core::words::{Era, Outcome, Provenance, Rail};
 
 use crate::Now;
 use crate::envelope::inbox::{ToPut, Unshown, Withdrawal};
-use crate::envelope::open::{Asking, Call, Kept, Open, Rerun, Surface};
+use crate::envelope::open::{Asking, Call, Open, Rerun, Surface};
 use crate::envelope::refused::Subject;
+use crate::envelope::room::Kept;
 use crate::envelope::{Envelope, Out, Route};
 use crate::frame::reply;
 use crate::frame::splice::{Splice, quoted};

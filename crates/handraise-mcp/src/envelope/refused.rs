@@ -9,7 +9,8 @@ use crate::canonical::{self, Dialect};
 use crate::declared::Party;
 use crate::envelope::inbox::ToPut;
 use crate::envelope::mrtr::string;
-use crate::envelope::open::{Call, Kept, Plain, carries, tool};
+use crate::envelope::open::{Call, Plain, carries, tool};
+use crate::envelope::room::Kept;
 use crate::envelope::way::Way;
 use crate::envelope::{Envelope, Out, Route};
 use crate::frame::{ClientFrame, ServerFrame, member_named};
@@ -154,7 +155,7 @@ impl Envelope {
         let candidates = subject.ambiguity.candidates.iter();
         let parsed =
             candidates.map(|candidate| size_of_val(candidate) + candidate.whole.get().len() * 2).sum();
-        Kept::new(&self.process, frame, parsed)
+        Kept::new(&self.room, frame, parsed)
     }
 
     /// Why no refusal of a call is asked about, whatever it offers.

@@ -11,8 +11,9 @@ use crate::declared::Party;
 use crate::envelope::check::list_candidates;
 use crate::envelope::inbox::{ToPut, Unshown};
 use crate::envelope::mrtr::invalid_state;
-use crate::envelope::open::{Call, Checking, Kept, Open, Plain, tool};
+use crate::envelope::open::{Call, Checking, Open, Plain, tool};
 use crate::envelope::refused::Subject;
+use crate::envelope::room::Kept;
 use crate::envelope::{Caller, Envelope, Out, Route};
 use crate::frame::reply;
 use crate::frame::splice::{Splice, quoted};
@@ -95,7 +96,7 @@ impl Envelope {
         if ambiguity.rule.name() != state.refusal {
             return None;
         }
-        let call = Call::keep(&self.process, frame, caller, now.boot, self.upstream_asks)?;
+        let call = Call::keep(&self.room, frame, caller, now.boot, self.upstream_asks)?;
         let subject = Subject {
             party: retry.party.clone(),
             tool: retry.tool.clone(),
@@ -129,7 +130,7 @@ impl Envelope {
         let (Some(again), Some(offered)) = (again, offered) else {
             return retry.end(id, retry.record(Outcome::Invalid, Some("no-place-for-argument")), out);
         };
-        if !self.process.spend(retry.state.nonce, now.boot) {
+        if !self.room.spend(retry.state.nonce, now.boot) {
             out.push(retry.record(Outcome::Invalid, Some("state-spent")));
             out.push(invalid_state(id));
             return Route::Consumed;
@@ -144,7 +145,7 @@ impl Envelope {
         if confirm.is_some_and(|confirm| confirm.guards.of(tool.name(), true).is_some()) {
             return retry.end(id, retry.given_up(Outcome::Error, "candidates-guarded"), out);
         }
-        let Some(again) = Kept::new(&self.process, &again, retry.state.result.len()) else {
+        let Some(again) = Kept::new(&self.room, &again, retry.state.result.len()) else {
             return retry.end(id, retry.given_up(Outcome::Error, "bytes-in-flight"), out);
         };
         // The server's word on the candidates, before anything runs.

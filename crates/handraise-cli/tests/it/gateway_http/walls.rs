@@ -176,6 +176,35 @@ fn s37_one_caller_cannot_take_the_bytes_of_another() {
 }
 
 #[test]
+fn s37_one_callers_open_calls_keep_no_other_caller_from_being_asked() {
+    let home = Home::new();
+    home.write_config(&callers(&[("ada", "token of ada"), ("bob", "token of bob")]));
+    let variables =
+        [("HANDRAISE_MCP__IN_FLIGHT_BYTES", "1048576"), ("HANDRAISE_MCP__MAX_FRAME_BYTES", "65536")];
+    let front = Front::start_with(&home, &FrontSetup { variables: &variables, ..FrontSetup::default() });
+    let open = |caller| front.initialize("2025-11-25", &json!({"elicitation": {}}), &[caller]);
+    let (ada, bob) = (open(ADA), open(BOB));
+    // Calls that are never answered, until not even the smallest finds room.
+    let sizes = [60_000; 18].into_iter().chain([3_000; 12]).chain([150; 25]);
+    let _calls: Vec<Connection> = (0_u64..)
+        .zip(sizes)
+        .map(|(id, size)| {
+            let call = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call",
+                "params": {"name": "hang", "arguments": {"text": "x".repeat(size)}}});
+            let open = front.post(&[ADA, ("Mcp-Session-Id", &ada)], &call);
+            // Until then it counts among the bytes of bodies as well.
+            wait_for("the call", || (front.count("hang") as u64 == id + 1).then_some(()));
+            open
+        })
+        .collect();
+    let refused = front.metric("envelope_refused_total{reason=\"kept_calls\"}");
+    assert!(refused > 0, "there was room for all of them");
+    let mut asked = front.post(&[BOB, ("Mcp-Session-Id", &bob)], &tap(1));
+    asked.stream();
+    assert_eq!(asked.event().unwrap().frame()["method"], "elicitation/create");
+}
+
+#[test]
 fn s10_rebound_names_and_foreign_pages_are_refused() {
     let home = Home::new();
     let variables = [

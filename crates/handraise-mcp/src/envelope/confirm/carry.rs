@@ -69,7 +69,7 @@ impl Envelope {
         if arrival.party.era != Era::Mrtr {
             return Err(self.refuse_state(frame, id, "state-in-push-era", out));
         }
-        if !seal::is_ours(&state) || self.process.has_passed_on(&state) {
+        if !seal::is_ours(&state) || self.room.has_passed_on(&state) {
             if !self.was_confirmed(arrival, &state) {
                 return Err(self.refuse_state(frame, id, "state-not-confirmed", out));
             }
@@ -136,7 +136,7 @@ impl Envelope {
         out: &mut Vec<Out>,
     ) -> Route {
         let Arrival { id, caller, now, .. } = *arrival;
-        let Some(call) = Call::keep(&self.process, frame, caller, now.boot, self.upstream_asks) else {
+        let Some(call) = Call::keep(&self.room, frame, caller, now.boot, self.upstream_asks) else {
             out.push(Self::no_room(id));
             return Route::Consumed;
         };
@@ -242,7 +242,7 @@ impl Envelope {
     fn go_on(&mut self, arrival: &Arrival<'_, '_>, out: &mut Vec<Out>) {
         let bytes = without_token(arrival.frame, arrival.strips_token);
         let kept = ClientFrame::read(&bytes).ok().and_then(|frame| {
-            Call::keep(&self.process, &frame, arrival.caller, arrival.now.boot, self.upstream_asks)
+            Call::keep(&self.room, &frame, arrival.caller, arrival.now.boot, self.upstream_asks)
         });
         let Some(mut call) = kept else {
             out.push(Self::no_room(arrival.id));

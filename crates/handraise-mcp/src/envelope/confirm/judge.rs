@@ -96,7 +96,7 @@ impl Envelope {
             self.guarded.list = None;
         }
         if self.guarded.list.is_none() {
-            let Some(call) = Call::keep(&process, frame, caller, now.boot, self.upstream_asks) else {
+            let Some(call) = Call::keep(&self.room, frame, caller, now.boot, self.upstream_asks) else {
                 out.push(Self::no_room(id));
                 return Some(Route::Consumed);
             };
@@ -242,7 +242,7 @@ impl Envelope {
         };
         let bytes = arrival.stripped();
         let kept = ClientFrame::read(&bytes).ok().and_then(|frame| {
-            Call::keep(&self.process, &frame, arrival.caller, arrival.now.boot, self.upstream_asks)
+            Call::keep(&self.room, &frame, arrival.caller, arrival.now.boot, self.upstream_asks)
         });
         let Some(call) = kept else {
             out.push(Self::no_room(arrival.id));

@@ -41,7 +41,7 @@ use crate::canonical::Canonical;
 use crate::confirm::{ConfirmConfig, Gathering, Guard, Spent, Told, ToolList};
 use crate::declared::Party;
 use crate::envelope::open::{Call, Open, tool};
-use crate::envelope::process::Reserved;
+use crate::envelope::room::Reserved;
 use crate::envelope::{Envelope, Out, failed};
 use crate::frame::reply::{self, INTERNAL};
 use crate::frame::splice::quoted;

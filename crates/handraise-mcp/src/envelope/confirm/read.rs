@@ -7,7 +7,7 @@ use crate::Now;
 use crate::canonical::Unbindable;
 use crate::confirm::{Preview, PreviewFault, Told, gateway_payload, hash_of};
 use crate::envelope::check::meta_without_progress;
-use crate::envelope::process::Process;
+use crate::envelope::room::Room;
 use crate::envelope::{Envelope, Out, Route};
 use crate::frame::reply::{self, INTERNAL};
 use crate::frame::splice::quoted;
@@ -113,7 +113,7 @@ impl Envelope {
         let upstream = self.process.config.upstream.as_str();
         let payload = gateway_payload(upstream, &about.tool_digest, words.as_deref());
         let hash = hash_of(&payload, &about.arguments);
-        let room = words.as_ref().map(|words| Process::reserve(&self.process, words.get().len()));
+        let room = words.as_ref().map(|words| Room::reserve(&self.room, words.get().len()));
         let (hash, room) = match (hash, room) {
             (Ok(hash), Some(Some(room))) => (hash, Some(room)),
             (Ok(hash), None) => (hash, None),

@@ -7,8 +7,9 @@ use handraise_core::words::{Era, Rail, Source};
 
 use super::{InboxAsk, ON_ITS_WAY, PROGRESS_EVERY};
 use crate::Now;
-use crate::envelope::open::{Asking, Call, Kept, Open, Surface};
+use crate::envelope::open::{Asking, Call, Open, Surface};
 use crate::envelope::refused::Subject;
+use crate::envelope::room::Kept;
 use crate::envelope::way::Way;
 use crate::envelope::{Envelope, Out, Route};
 use crate::frame::Id;

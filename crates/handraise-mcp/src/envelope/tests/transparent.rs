@@ -156,6 +156,32 @@ fn s37_bytes_in_flight_are_bounded() {
 }
 
 #[test]
+fn s37_one_callers_calls_keep_no_other_callers_from_being_asked_about() {
+    let one = call("1").len() as u64;
+    let limits = Limits { bytes_in_flight: 40 * one, ..Limits::default() };
+    let callers = ["ada", "bob"].map(str::to_owned).into();
+    let process = Arc::new(Process::new(EnvelopeConfig { limits, callers, ..config() }));
+    let mut worlds = [("ada", SEED), ("bob", [4; 32])].map(|(name, seed)| {
+        let mut world = World::on(Arc::clone(&process), seed);
+        world.envelope = Envelope::of(Arc::clone(&process), name, seed);
+        world.initialize(&json!({"elicitation": {}}), "2025-11-25");
+        world
+    });
+    let [ada, bob] = &mut worlds;
+    for id in 0..100 {
+        ada.client_sends(&call(&id.to_string()));
+    }
+    ada.upstream_sends(&response("99", REFUSAL));
+    assert_eq!(ada.recorded(), "not_offered system bytes-in-flight");
+    bob.client_sends(&call("1"));
+    assert_eq!(bob.upstream_got(), call("1"));
+    bob.upstream_sends(&response("1", REFUSAL));
+    assert_eq!(value(&bob.client_got())["method"], "elicitation/create");
+    drop(worlds);
+    assert_eq!(process.bytes_in_flight(), 0);
+}
+
+#[test]
 fn s37_open_requests_are_bounded() {
     let limits = Limits { open_requests: 2, ..Limits::default() };
     let mut world = World::new(EnvelopeConfig { limits, ..config() });
