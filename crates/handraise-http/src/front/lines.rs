@@ -13,6 +13,9 @@ const KEPT: usize = 64 * 1024;
 const MOST_KEPT: usize = 4 * 1024 * 1024;
 /// What is copied out of the buffer rather than shared with it, so that the small does not hold the large.
 const COPIED: usize = 16 * 1024;
+/// How many times as much memory a frame may hold as it is long. What would hold more is copied: a frame may be kept for as long
+/// as its session lasts, and counts as what it is long.
+const MOST_ALONG: usize = 8;
 const BOM: &[u8] = b"\xEF\xBB\xBF";
 
 /// Bytes on their way to being frames. A line ends with LF or CR LF; what holds only white space is skipped, and so is a
@@ -157,7 +160,7 @@ impl Lines {
                 self.buffer.advance(end + 1);
                 continue;
             }
-            if frame.len() <= COPIED {
+            if frame.len() <= COPIED || frame.len() < self.largest / MOST_ALONG {
                 let copy = Bytes::copy_from_slice(&self.buffer[frame]);
                 self.buffer.advance(end + 1);
                 return Some(Found::Frame(copy));
@@ -280,6 +283,25 @@ mod tests {
             roomy += usize::from(take("{}\n").1);
         }
         assert!((1..10).contains(&roomy), "small frames need no such room: {roomy}");
+    }
+
+    #[test]
+    fn s37_a_frame_does_not_hold_what_stood_beside_it() {
+        let mut lines = Lines::new(1 << 23);
+        let frame = "x".repeat(100_000);
+        for (beside, is_shared) in [(6 << 20, false), (0, true)] {
+            for line in ["y".repeat(beside), frame.clone()] {
+                lines.room().extend_from_slice(line.as_bytes());
+                lines.room().extend_from_slice(b"\n");
+            }
+            if beside > 0 {
+                assert!(lines.next().is_some());
+            }
+            let buffer = lines.buffer.as_ptr_range();
+            let Some(Found::Frame(found)) = lines.next() else { panic!("a frame") };
+            assert_eq!(found, frame);
+            assert_eq!(buffer.contains(&found.as_ptr()), is_shared, "beside {beside}");
+        }
     }
 
     #[test]

@@ -112,6 +112,10 @@ fn answer(body: Vec<u8>, request: Id<'_>) -> Option<Vec<Bytes>> {
     Some(vec![frame.into()])
 }
 
+/// How many times as much memory an element of an array may hold as it is long. It may be kept for as long as its session lasts,
+/// and counts as what it is long.
+const MOST_ALONG: usize = 8;
+
 /// The frames of a body or event: itself, or the elements of an array.
 pub(crate) fn frames(bytes: &Bytes) -> Vec<Bytes> {
     if !is_batch(bytes) {
@@ -119,7 +123,11 @@ pub(crate) fn frames(bytes: &Bytes) -> Vec<Bytes> {
     }
     let mut frames = Vec::new();
     // What is no array that is complete is no frame either, which whoever takes it finds out.
-    if each_of_batch(bytes, |element| frames.push(bytes.slice_ref(element))).is_err() {
+    let frame = |element: &[u8]| {
+        let is_part = element.len() < bytes.len() / MOST_ALONG;
+        if is_part { Bytes::copy_from_slice(element) } else { bytes.slice_ref(element) }
+    };
+    if each_of_batch(bytes, |element| frames.push(frame(element))).is_err() {
         return vec![bytes.clone()];
     }
     frames
@@ -165,6 +173,15 @@ mod tests {
                 .then(|| r#"{"jsonrpc":"2.0","id":7,"error":{"code":-32000,"message":"x"}}"#.to_owned());
             assert_eq!(taken(body), expected, "{body}");
         }
+    }
+
+    #[test]
+    fn s37_an_element_does_not_hold_what_stood_beside_it() {
+        let batch = Bytes::from(format!(r#"[{{"a":"{}"}},{{"b":1}}]"#, "x".repeat(1000)));
+        let [large, small] = &frames(&batch)[..] else { panic!() };
+        let place = batch.as_ptr_range();
+        assert!(place.contains(&large.as_ptr()) && !place.contains(&small.as_ptr()));
+        assert_eq!(small, r#"{"b":1}"#);
     }
 
     #[test]

@@ -266,6 +266,31 @@ fn lists_of_tools_are_learned_page_by_page() {
     }
 }
 
+#[test]
+fn s37_what_is_kept_of_lists_of_tools_is_bounded() {
+    const A: &str = r#"x-mcp-header":"A""#;
+    let mut seen = SeenTools::default();
+    let page = |name: &str, header: &str| {
+        let schema = format!(r#"{{"properties":{{"a":{{"type":"string","{header}}}}}}}"#);
+        format!(r#"{{"tools":[{{"name":"{name}","inputSchema":{schema}}}]}}"#)
+    };
+    let names: Vec<String> = ["a", "b", "c", "d", "e"].map(|letter| letter.repeat(1 << 20)).into();
+    for _ in 0..2 {
+        for name in &names {
+            seen.learn(&page(name, A));
+        }
+        let known = names.iter().filter(|name| seen.get(name).is_some()).count();
+        assert_eq!(known, 3, "4 MiB, with what belongs to each");
+    }
+    // What is no longer listed with headers makes room.
+    seen.learn(&page(&names[0], r#"x":"A""#));
+    seen.learn(&page(&names[4], A));
+    assert!(seen.get(&names[0]).is_none() && seen.get(&names[4]).is_some());
+    // Whose headers cannot be told is named, as far as that is short.
+    let invalid = seen.learn(&page(&names[4], r#"x-mcp-header":"""#));
+    assert_eq!((invalid[0].0.len(), seen.get(&names[4])), (128, None));
+}
+
 proptest::proptest! {
     #[test]
     fn what_a_client_mirrors_is_what_a_server_finds(region in ".*", rows in proptest::num::i64::ANY, dry: bool) {

@@ -17,6 +17,8 @@ const MOST_HEADERS: usize = 64;
 const LONGEST_NAME: usize = 128;
 /// How many tools with such headers are remembered.
 const MOST_TOOLS: usize = 4096;
+/// How many bytes of names and headers are kept of all tools together.
+const MOST_BYTES: usize = 4 << 20;
 
 /// Which arguments of a tool become headers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -138,6 +140,12 @@ impl ToolHeaders {
         Ok(())
     }
 
+    /// How many bytes the headers have, and the ways to their arguments.
+    fn bytes(&self) -> usize {
+        let way = |path: &[String]| path.iter().map(|name| size_of::<String>() + name.len()).sum::<usize>();
+        self.mirrors.iter().map(|mirror| mirror.header.len() + way(&mirror.path)).sum()
+    }
+
     /// Whether no argument becomes a header.
     pub fn is_empty(&self) -> bool {
         self.mirrors.is_empty()
@@ -243,10 +251,12 @@ struct Tool<'a> {
     input_schema: &'a RawValue,
 }
 
-/// The headers of tools, as lists of tools have told them.
+/// The headers of tools, as lists of tools have told them, within bounds: what a server lists beyond them has no headers here.
 #[derive(Debug, Default)]
 pub struct SeenTools {
     tools: BTreeMap<String, ToolHeaders>,
+    /// How many bytes their names and headers have.
+    bytes: usize,
 }
 
 impl SeenTools {
@@ -266,21 +276,27 @@ impl SeenTools {
         for tool in listed.tools {
             let Ok(tool) = serde_json::from_str::<Tool<'_>>(tool.get()) else { continue };
             match ToolHeaders::of_schema(tool.input_schema.get()) {
-                Ok(headers) if !headers.is_empty() => {
-                    if self.tools.len() < MOST_TOOLS || self.tools.contains_key(&*tool.name) {
-                        self.tools.insert(tool.name.into_owned(), headers);
-                    }
-                }
-                Ok(_) => {
-                    self.tools.remove(&*tool.name);
-                }
+                Ok(headers) => self.know(&tool.name, headers),
                 Err(reason) => {
-                    self.tools.remove(&*tool.name);
-                    invalid.push((tool.name.into_owned(), reason));
+                    self.know(&tool.name, ToolHeaders::default());
+                    let shown = tool.name.floor_char_boundary(LONGEST_NAME);
+                    invalid.push((tool.name[..shown].to_owned(), reason));
                 }
             }
         }
         invalid
+    }
+
+    /// Takes note of the headers of one tool, in place of what was known of it.
+    fn know(&mut self, name: &str, headers: ToolHeaders) {
+        if let Some(known) = self.tools.remove(name) {
+            self.bytes -= name.len() + known.bytes();
+        }
+        let bytes = name.len() + headers.bytes();
+        if !headers.is_empty() && self.tools.len() < MOST_TOOLS && self.bytes + bytes <= MOST_BYTES {
+            self.bytes += bytes;
+            self.tools.insert(name.to_owned(), headers);
+        }
     }
 
     /// The headers of a tool, where a list has named any.
