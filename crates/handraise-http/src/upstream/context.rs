@@ -1,6 +1,9 @@
 //! What the requests of a link share, and what they tell its desk.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 
 use handraise_mcp::{
     frame::{Id, RequestId},
@@ -9,22 +12,45 @@ use handraise_mcp::{
 use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 
-use super::{link::Arrival, room::Corner, server::Server, session::Session};
+use super::{lanes::Lane, link::Arrival, room::Corner, server::Server, session::Session};
+use crate::budget::Budget;
 
-/// How many open questions of a server are remembered.
+/// How many open questions of a server are remembered that came on streams of calls, and how many on its own.
 const MOST_ASKED: usize = 1024;
+/// The longest id of a question that is remembered, in bytes. Ids of servers have no bound of their own.
+const LONGEST_ID: usize = 1024;
+/// How many bytes are held of a link's calls that may have to be sent once more, with other headers.
+const MOST_AGAIN: usize = 16 * 1024 * 1024;
 
 /// What all requests of a link share.
 pub(crate) struct Context {
     pub(crate) server: Arc<Server>,
     /// What it may hold of answers.
     pub(crate) room: Corner,
+    /// What is held of calls that have been sent, because they may have to be sent once more.
+    pub(crate) again: Arc<Budget>,
     pub(crate) slots: Semaphore,
     out: mpsc::Sender<Arrival>,
     news: mpsc::UnboundedSender<News>,
     tools: Mutex<SeenTools>,
-    /// Questions of the server that came on the stream of a call, and what ends the call when its answer is lost.
-    asked: Mutex<Vec<(RequestId, CancellationToken)>>,
+    asked: Mutex<Asked>,
+}
+
+/// Open questions of the server.
+#[derive(Default)]
+struct Asked {
+    /// Those that came on the stream of a call, and what ends the call when its answer is lost.
+    of_calls: Vec<(RequestId, CancellationToken)>,
+    /// Those that came on the server's own stream, the oldest first. Nothing says when they are over.
+    alone: VecDeque<RequestId>,
+}
+
+/// Where the server has asked something.
+pub(crate) enum AskedOn {
+    /// On the stream of a call, and what ends that.
+    Call(CancellationToken),
+    /// On its own.
+    OwnStream,
 }
 
 /// Nobody takes frames any more.
@@ -41,6 +67,7 @@ impl Context {
         Self {
             server: Arc::clone(server),
             room,
+            again: Budget::new(MOST_AGAIN),
             slots,
             out,
             news,
@@ -59,24 +86,37 @@ impl Context {
         let _ = self.news.send(news);
     }
 
-    /// Takes note of a question on the stream of a call.
-    pub(crate) fn note_asked(&self, id: Id<'_>, lost: &CancellationToken) {
+    /// Takes note of a question on the stream of a call, which `lost` ends, or on the server's own.
+    pub(crate) fn note_asked(&self, id: Id<'_>, lost: Option<&CancellationToken>) {
+        if id.raw().len() > LONGEST_ID {
+            return;
+        }
         let mut asked = self.asked();
+        let Some(lost) = lost else {
+            if asked.alone.len() >= MOST_ASKED {
+                asked.alone.pop_front();
+            }
+            asked.alone.push_back(id.to_owned());
+            return;
+        };
         // Those of calls that have ended.
-        asked.retain(|(_, lost)| !lost.is_cancelled());
-        if asked.len() < MOST_ASKED {
-            asked.push((id.to_owned(), lost.clone()));
+        asked.of_calls.retain(|(_, lost)| !lost.is_cancelled());
+        if asked.of_calls.len() < MOST_ASKED {
+            asked.of_calls.push((id.to_owned(), lost.clone()));
         }
     }
 
-    /// What ends the call on whose stream this was asked, newest first.
-    pub(crate) fn take_asked(&self, id: Id<'_>) -> Option<CancellationToken> {
+    /// Where this was asked, newest first; `None`: it was not.
+    pub(crate) fn take_asked(&self, id: Id<'_>) -> Option<AskedOn> {
         let mut asked = self.asked();
-        let at = asked.iter().rposition(|(known, _)| known.borrow().is(id))?;
-        Some(asked.remove(at).1)
+        if let Some(at) = asked.of_calls.iter().rposition(|(known, _)| known.borrow().is(id)) {
+            return Some(AskedOn::Call(asked.of_calls.remove(at).1));
+        }
+        let at = asked.alone.iter().rposition(|known| known.borrow().is(id))?;
+        asked.alone.remove(at).map(|_| AskedOn::OwnStream)
     }
 
-    fn asked(&self) -> MutexGuard<'_, Vec<(RequestId, CancellationToken)>> {
+    fn asked(&self) -> MutexGuard<'_, Asked> {
         self.asked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -99,6 +139,8 @@ pub(crate) enum News {
     Delivered {
         /// Its number.
         note: u64,
+        /// What has room again.
+        lane: Lane,
         /// Whether the server has it.
         is_delivered: bool,
         /// Whether it was [`Overdue`](News::Overdue).

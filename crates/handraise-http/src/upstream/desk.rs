@@ -2,10 +2,10 @@
 //!
 //! A request is on its way as soon as it is taken, and the next frame follows. What the server acknowledges (a notification,
 //! an answer to a question of its own) is waited for, so that it is there before what follows, though not for long: a server
-//! that does not acknowledge it holds up nothing else than more of the same. So is the answer to `initialize`, because
-//! later requests belong to its session.
+//! that does not acknowledge it holds up nothing else than more of the same ([`lanes`](super::lanes)). So is the answer to
+//! `initialize`, because later requests belong to its session.
 
-use std::{collections::VecDeque, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use handraise_mcp::{
     declared::modern_version,
@@ -20,8 +20,9 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    context::{Context, News},
-    exchange::{self, Call, Kind},
+    context::{AskedOn, Context, News},
+    exchange::{self, Again, Call, Kind, Sending},
+    lanes::{Lane, Lanes, Sent},
     link::Waiting,
     listen,
     note::{self, Letter, Note, OVERDUE},
@@ -34,10 +35,6 @@ const LAST: Duration = Duration::from_secs(2);
 const PATIENCE_AT_FIRST: Duration = Duration::from_secs(5);
 /// How long what follows a note waits for it while another one is overdue.
 const IMPATIENCE: Duration = Duration::from_millis(100);
-/// How many notes may be on their way at once. Further ones are held until fewer are, and nothing else waits for them.
-const MOST_NOTES: usize = 16;
-/// How many may be held. With so many, everything waits.
-const MOST_HELD: usize = 1024;
 
 /// A request that is open.
 struct Going {
@@ -71,12 +68,12 @@ pub(crate) struct Desk {
     waits: Waits,
     /// The number of the last note.
     last_note: u64,
-    /// How many notes are on their way.
-    notes: usize,
-    /// How many of them are overdue.
+    /// How many notes are overdue.
     overdue: usize,
-    /// Those that wait until fewer are on their way, in order.
-    held: VecDeque<(Letter, Option<Arc<Session>>)>,
+    /// Notes on their way, and those that wait.
+    lanes: Lanes,
+    /// The session that was opened has not been told so.
+    is_opening: bool,
     /// There will be no more frames.
     is_last: bool,
     /// The note that was `notifications/initialized`, until the server has it.
@@ -96,9 +93,9 @@ impl Desk {
             modern: None,
             waits: Waits::Nothing,
             last_note: 0,
-            notes: 0,
             overdue: 0,
-            held: VecDeque::new(),
+            lanes: Lanes::default(),
+            is_opening: false,
             is_last: false,
             initialized: None,
             lost,
@@ -117,7 +114,7 @@ impl Desk {
             sleep(LAST).await;
         };
         tokio::pin!(too_late);
-        while !(self.is_last && self.waits == Waits::Nothing && self.held.is_empty()) {
+        while !(self.is_last && self.waits == Waits::Nothing && self.lanes.holds_none()) {
             tokio::select! {
                 biased;
                 Some(news) = heard.recv() => self.hear(news),
@@ -133,27 +130,27 @@ impl Desk {
 
     /// Whether the next frame may be taken.
     fn takes(&self) -> bool {
-        !self.is_last && self.waits == Waits::Nothing && self.held.len() < MOST_HELD
+        !self.is_last && self.waits == Waits::Nothing && !self.lanes.are_full()
     }
 
     fn hear(&mut self, news: News) {
         match news {
             News::Opened(session) => {
                 self.watch(&session);
-                if session.number == self.serial
-                    && let Some(before) = self.session.replace(session)
-                {
-                    self.initialized = None;
-                    self.leave(before);
+                if session.number == self.serial {
+                    self.is_opening = true;
+                    if let Some(before) = self.session.replace(session) {
+                        self.initialized = None;
+                        self.leave(before);
+                    }
                 }
             }
             News::OpeningEnded => self.waits_no_more(Waits::Opening),
             News::Overtaken(note) | News::Listening(note) => self.waits_no_more(Waits::Note(note)),
             News::Overdue => self.overdue += 1,
-            News::Delivered { note, is_delivered, was_overdue } => {
-                self.notes -= 1;
+            News::Delivered { note, lane, is_delivered, was_overdue } => {
                 self.overdue -= usize::from(was_overdue);
-                self.send_held();
+                self.has_arrived(lane);
                 let is_initialized = self.initialized.take_if(|initialized| *initialized == note).is_some();
                 if is_initialized
                     && is_delivered
@@ -210,12 +207,19 @@ impl Desk {
             _ => {
                 let is_initialized = frame.method() == Some("notifications/initialized");
                 let headers = self.headers(&frame, version.as_deref());
-                let note = match frame.id().filter(|_| frame.is_response()) {
-                    Some(id) => Note::Answer { call: self.context.take_asked(id) },
-                    None => Note::Notification { after: None },
+                let (note, lane) = match frame.id().filter(|_| frame.is_response()) {
+                    Some(id) => match self.context.take_asked(id) {
+                        Some(AskedOn::Call(call)) => (Note::Answer { call: Some(call) }, Lane::Awaited),
+                        Some(AskedOn::OwnStream) => (Note::Answer { call: None }, Lane::Awaited),
+                        None => (Note::Answer { call: None }, Lane::Ordinary),
+                    },
+                    None if is_initialized && std::mem::take(&mut self.is_opening) => {
+                        (Note::Notification { after: None }, Lane::Awaited)
+                    }
+                    None => (Note::Notification { after: None }, Lane::Ordinary),
                 };
                 let patience = if is_initialized { PATIENCE_AT_FIRST } else { OVERDUE };
-                let number = self.deliver(headers, waiting, note, patience);
+                let number = self.deliver(headers, waiting, note, lane, patience);
                 if is_initialized {
                     self.initialized = Some(number);
                 }
@@ -224,46 +228,46 @@ impl Desk {
     }
 
     fn request(&mut self, frame: &ClientFrame<'_>, id: Id<'_>, version: Option<String>, waiting: Waiting) {
-        let Waiting { frame: body, beside, queued } = waiting;
-        drop(queued);
+        let params = waiting.beside.params.clone();
         self.serial += 1;
         let serial = self.serial;
-        let headers;
+        let opens = frame.method() == Some("initialize");
+        let headers = match &version {
+            Some(version) => exchange::modern_headers(&self.context, frame, version, params.as_deref()),
+            None if opens => HeaderMap::new(),
+            None => self.session_headers(frame, params.as_deref()),
+        };
         let kind = match version {
-            Some(version) => {
-                headers = exchange::modern_headers(&self.context, frame, &version, beside.params.as_deref());
-                self.modern = Some(version);
-                Kind::Modern
-            }
-            None if frame.method() == Some("initialize") => {
-                headers = HeaderMap::new();
+            // Whatever it says about itself, it opens a session.
+            _ if opens => {
                 self.waits = Waits::Opening;
                 Kind::Opening(serial)
             }
-            None => {
-                headers = self.session_headers(frame, beside.params.as_deref());
-                Kind::Legacy(self.session.clone())
+            Some(version) => {
+                self.modern = Some(version);
+                Kind::Modern
             }
+            None => Kind::Legacy(self.session.clone()),
         };
         let is_modern = matches!(kind, Kind::Modern);
         let (has_left, left) = oneshot::channel();
         let cancelled = CancellationToken::new();
         let owned = id.to_owned();
         let lists_tools = frame.method() == Some("tools/list");
+        let again = is_modern && frame.method() == Some("tools/call");
+        let again = again.then(|| Again::new(&self.context, &waiting)).flatten();
+        let body = waiting.into_counted();
         let call = Call {
             id: owned.clone(),
-            body,
             kind,
             headers,
-            beside,
-            has_left,
             lists_tools,
             cancelled: cancelled.clone(),
             unanswered: CancellationToken::new(),
         };
         let context = Arc::clone(&self.context);
         let task = tokio::spawn(async move {
-            exchange::run(Arc::clone(&context), call).await;
+            exchange::run(Arc::clone(&context), call, Sending { body, again, has_left }).await;
             context.tell(News::Done(serial, owned));
         });
         let going = Going { serial, task: task.abort_handle(), has_left: Some(left), cancelled, is_modern };
@@ -283,51 +287,54 @@ impl Desk {
     /// A modern request is cancelled by leaving its stream, a legacy one by saying so.
     fn cancel(&mut self, frame: &ClientFrame<'_>, waiting: Waiting) {
         let going = frame.cancelled().and_then(|id| self.open.remove(id));
-        let after = match going {
+        let (after, lane) = match going {
             Some(going) if going.is_modern => {
                 going.task.abort();
                 return;
             }
             Some(mut going) => {
                 going.cancelled.cancel();
-                going.has_left.take()
+                (going.has_left.take(), Lane::Awaited)
             }
             // Late; a server of the modern era has no use for it.
             None if self.session.is_none() => return,
-            None => None,
+            None => (None, Lane::Ordinary),
         };
         let headers = self.headers(frame, None);
-        self.deliver(headers, waiting, Note::Notification { after }, OVERDUE);
+        self.deliver(headers, waiting, Note::Notification { after }, lane, OVERDUE);
     }
 
     /// Sends a note, for which what follows waits, or holds it; returns its number.
-    fn deliver(&mut self, headers: HeaderMap, waiting: Waiting, note: Note, patience: Duration) -> u64 {
+    fn deliver(
+        &mut self,
+        headers: HeaderMap,
+        waiting: Waiting,
+        note: Note,
+        lane: Lane,
+        patience: Duration,
+    ) -> u64 {
         self.last_note += 1;
         let number = self.last_note;
         let patience = if self.overdue == 0 { patience } else { IMPATIENCE };
-        let letter = Letter { number, headers, waiting, note, patience };
-        let session = self.session.clone();
-        if self.notes < MOST_NOTES {
+        let letter = Letter { number, lane, headers, waiting, note, patience };
+        if let Some(sent) = self.lanes.take((letter, self.session.clone())) {
             self.waits = Waits::Note(number);
-            self.send(letter, session);
-        } else {
-            self.held.push_back((letter, session));
+            self.send(sent);
         }
         number
     }
 
-    fn send(&mut self, letter: Letter, session: Option<Arc<Session>>) {
-        self.notes += 1;
+    fn send(&self, (letter, session): Sent) {
         tokio::spawn(note::deliver(Arc::clone(&self.context), session, letter));
     }
 
-    /// Sends what is held, now that fewer notes are on their way.
-    fn send_held(&mut self) {
-        let Some((letter, session)) = self.held.pop_front() else { return };
+    /// A note has arrived or was given up: another one goes in its place.
+    fn has_arrived(&mut self, lane: Lane) {
+        let Some(next) = self.lanes.arrived(lane) else { return };
         if self.is_last {
-            self.waits = Waits::Note(letter.number);
+            self.waits = Waits::Note(next.0.number);
         }
-        self.send(letter, session);
+        self.send(next);
     }
 
     /// The headers of a frame that is no request.

@@ -50,8 +50,8 @@ impl Progress {
     }
 }
 
-/// Reads a stream to its end, or to the answer to `request`. `seen` sees that, and what the server asks on the stream of a
-/// request, before anybody else.
+/// Reads a stream to its end, or to the answer to `request`. `seen` sees that, and what the server asks, before anybody
+/// else.
 pub(crate) async fn read(
     context: &Context,
     body: Incoming,
@@ -85,7 +85,7 @@ pub(crate) async fn read(
                 }
             };
             for bytes in frames {
-                match request.map_or(Ok(false), |id| is_answer(&bytes, id, &mut seen)) {
+                match is_answer(&bytes, request, &mut seen) {
                     Ok(is_answer) => is_answered |= is_answer,
                     Err(failure) => return End::Failed(failure),
                 }
@@ -122,7 +122,7 @@ pub(crate) async fn only_answer(context: &Context, body: Incoming, request: Id<'
         for item in items.drain(..) {
             let Item::Event(event) = item else { continue };
             let is_answer =
-                |bytes: &Bytes| is_answer(bytes, request, &mut |_| {}).is_ok_and(|is_answer| is_answer);
+                |bytes: &Bytes| is_answer(bytes, Some(request), &mut |_| {}).is_ok_and(|is_answer| is_answer);
             let answer = message(event).into_iter().find(is_answer);
             if answer.is_some() {
                 return answer;
@@ -152,14 +152,15 @@ fn message(event: Event) -> Vec<Bytes> {
 /// When it would be the answer and is no JSON: nobody could read it, and no other will come.
 fn is_answer(
     bytes: &[u8],
-    request: Id<'_>,
+    request: Option<Id<'_>>,
     seen: &mut impl FnMut(&ServerFrame<'_>),
 ) -> Result<bool, Failure> {
     let Ok(frame) = ServerFrame::read(bytes, |_| Looks::default()) else { return Ok(false) };
     if frame.request_id().is_some() {
         seen(&frame);
     }
-    if frame.response_id().is_none_or(|id| !id.is(request)) {
+    let (Some(id), Some(request)) = (frame.response_id(), request) else { return Ok(false) };
+    if !id.is(request) {
         return Ok(false);
     }
     if !frame.is_json() {

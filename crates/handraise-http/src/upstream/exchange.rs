@@ -23,10 +23,11 @@ use super::{
     dial::Outgoing,
     events::{self, End, Progress},
     failure::Failure,
-    link::{Arrival, Beside},
+    link::{Arrival, Waiting},
     session::Session,
     tools,
 };
+use crate::budget::Charge;
 
 /// How long a call that was cancelled may still be answered.
 const AFTER_CANCEL: Duration = Duration::from_secs(1);
@@ -36,18 +37,38 @@ const MOST_TRIES: u32 = 5;
 /// A request on its way.
 pub(crate) struct Call {
     pub(crate) id: RequestId,
-    pub(crate) body: Bytes,
     pub(crate) kind: Kind,
     pub(crate) headers: HeaderMap,
-    /// What came beside it.
-    pub(crate) beside: Beside,
-    pub(crate) has_left: oneshot::Sender<()>,
     /// Its answer is a list of tools.
     pub(crate) lists_tools: bool,
     /// The client no longer waits for the answer.
     pub(crate) cancelled: CancellationToken,
     /// Fires when the answer to a question that came on its stream is lost.
     pub(crate) unanswered: CancellationToken,
+}
+
+/// What of a request is sent, and held no longer than that takes.
+pub(crate) struct Sending {
+    pub(crate) body: Bytes,
+    pub(crate) again: Option<Again>,
+    /// Told when it has left.
+    pub(crate) has_left: oneshot::Sender<()>,
+}
+
+/// A call that can be sent once more, with other headers, if it is refused for those that it has.
+pub(crate) struct Again {
+    pub(crate) body: Bytes,
+    pub(crate) params: Option<Arc<HeaderMap>>,
+    _held: Charge,
+}
+
+impl Again {
+    /// What is sent, once more; `None`: there is no room to hold it.
+    pub(crate) fn new(context: &Context, waiting: &Waiting) -> Option<Self> {
+        let held = context.again.charge(waiting.frame.len())?;
+        let params = waiting.beside.params.clone();
+        Some(Self { body: waiting.frame.clone(), params, _held: held })
+    }
 }
 
 /// What a request belongs to.
@@ -67,9 +88,8 @@ impl Call {
 }
 
 /// Sees a request through.
-pub(crate) async fn run(context: Arc<Context>, mut call: Call) {
+pub(crate) async fn run(context: Arc<Context>, call: Call, sending: Sending) {
     let session = call.session().cloned();
-    let has_left = std::mem::replace(&mut call.has_left, oneshot::channel().0);
     let lost = async {
         match &session {
             Some(session) => session.lost.cancelled().await,
@@ -81,7 +101,7 @@ pub(crate) async fn run(context: Arc<Context>, mut call: Call) {
         sleep(AFTER_CANCEL).await;
     };
     let outcome = tokio::select! {
-        outcome = attempt(&context, &call, has_left) => outcome,
+        outcome = attempt(&context, &call, sending) => outcome,
         () = lost => Err(Failure::SessionLost),
         () = call.unanswered.cancelled() => Err(Failure::AnswerLost),
         () = given_up => Ok(()),
@@ -108,16 +128,17 @@ pub(crate) async fn run(context: Arc<Context>, mut call: Call) {
     }
 }
 
-async fn attempt(context: &Context, call: &Call, has_left: oneshot::Sender<()>) -> Result<(), Failure> {
+async fn attempt(context: &Context, call: &Call, sending: Sending) -> Result<(), Failure> {
     let Ok(_slot) = context.slots.acquire().await else { return Ok(()) };
     let id = call.id.borrow();
-    let (mut answer, mut given) = send(context, call, &call.headers, Some(has_left)).await?;
-    if let (Kind::Modern, Answer::Frames(frames, _)) = (&call.kind, &answer)
+    let Sending { body, again, has_left } = sending;
+    let (mut answer, mut given) = send(context, call, &call.headers, body, Some(has_left)).await?;
+    if let (Some(again), Answer::Frames(frames, _)) = (again, &answer)
         && tools::is_mismatch(frames, id)
-        && let Some(headers) = tools::learn_for(context, call).await
+        && let Some(headers) = tools::learn_for(context, &call.headers, &again).await
     {
         // It was refused for its headers, before anything ran.
-        (answer, given) = send(context, call, &headers, None).await?;
+        (answer, given) = send(context, call, &headers, again.body, None).await?;
     }
     let answered = |frame: &ServerFrame<'_>| observe(context, call, frame, given.as_ref());
     match answer {
@@ -148,9 +169,10 @@ async fn send(
     context: &Context,
     call: &Call,
     headers: &HeaderMap,
+    body: Bytes,
     has_left: Option<oneshot::Sender<()>>,
 ) -> Result<(Answer, Option<HeaderValue>), Failure> {
-    let request = post(context, headers, call.body.clone(), has_left);
+    let request = post(context, headers, body, has_left);
     let response = context.server.http.request(request).await.map_err(|error| {
         let failure = Failure::unreachable(&error);
         // Whoever runs us knows the address; clients may be somebody else's.
@@ -211,7 +233,7 @@ pub(crate) fn backoff(asked: Option<Duration>, tries: u32) -> Duration {
 /// Learns from an answer what later requests need, and from a question what its answer belongs to.
 fn observe(context: &Context, call: &Call, frame: &ServerFrame<'_>, given: Option<&HeaderValue>) {
     if let Some(id) = frame.request_id() {
-        context.note_asked(id, &call.unanswered);
+        context.note_asked(id, Some(&call.unanswered));
         return;
     }
     if let Kind::Opening(number) = call.kind {

@@ -100,6 +100,26 @@ pub(crate) struct Waiting {
     pub(crate) queued: Queued,
 }
 
+impl Waiting {
+    /// The frame, which counts as held and as queued for as long as anybody has it.
+    pub(crate) fn into_counted(self) -> Bytes {
+        let Self { frame, beside, queued } = self;
+        Bytes::from_owner(Counted { frame, _charge: beside.charge, _queued: queued })
+    }
+}
+
+struct Counted {
+    frame: Bytes,
+    _charge: Option<Charge>,
+    _queued: Queued,
+}
+
+impl AsRef<[u8]> for Counted {
+    fn as_ref(&self) -> &[u8] {
+        &self.frame
+    }
+}
+
 impl Link {
     /// A link of `caller` on which nothing has been sent, and the frames that come from the server. It runs on the current
     /// runtime.
@@ -131,7 +151,8 @@ impl Link {
         self.lost.clone().cancelled_owned()
     }
 
-    /// How many bytes wait to be sent, and of what the server has to acknowledge also those that it has not.
+    /// How many bytes wait to be sent, or are on their way, and of what the server has to acknowledge also those that it has
+    /// not.
     pub fn queued(&self) -> usize {
         self.backlog.bytes.load(Ordering::Relaxed)
     }

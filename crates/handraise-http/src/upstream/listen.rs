@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use handraise_mcp::frame::ServerFrame;
 use http::StatusCode;
 use tokio::{
     sync::oneshot,
@@ -49,7 +50,12 @@ async fn listen(context: &Context, session: &Session, answered: oneshot::Sender<
             match (response.status(), answer::content(response.headers())) {
                 (status, Content::Events) if status.is_success() => {
                     let seen = progress.events;
-                    let end = events::read(context, response.into_body(), &mut progress, None, |_| {}).await;
+                    let asked = |frame: &ServerFrame<'_>| {
+                        if let Some(id) = frame.request_id() {
+                            context.note_asked(id, None);
+                        }
+                    };
+                    let end = events::read(context, response.into_body(), &mut progress, None, asked).await;
                     match end {
                         End::Unwanted => return,
                         // It is come back to after a wait, from the last event that was taken.

@@ -8,6 +8,7 @@
 //! - `dial`: connections, with TLS.
 //! - `server`: what all links share; `link`: one of them, from outside.
 //! - `desk`: the order of a client's frames, its open requests; `session`: what they belong to at the server.
+//! - `note`: what has no answer of its own, and `lanes`: how much of that is on its way.
 //! - `context`: what these requests share, and tell the desk.
 //! - `exchange`: one request and its answer.
 //! - `answer`, `events`: what an answer is, as one body or as a stream.
@@ -23,6 +24,7 @@ mod dial;
 mod events;
 mod exchange;
 mod failure;
+mod lanes;
 mod link;
 mod listen;
 mod note;

@@ -22,6 +22,7 @@ use super::{
     dial::collect,
     exchange::{backoff, post},
     failure::Failure,
+    lanes::Lane,
     link::Waiting,
     session::Session,
 };
@@ -39,6 +40,8 @@ const FIRST_AGAIN: Duration = Duration::from_millis(250);
 pub(crate) struct Letter {
     /// What the desk knows it by.
     pub(crate) number: u64,
+    /// Beside what it goes.
+    pub(crate) lane: Lane,
     pub(crate) headers: HeaderMap,
     /// It counts as held, and as queued, until the server has it.
     pub(crate) waiting: Waiting,
@@ -72,7 +75,7 @@ enum Taken {
 
 /// Sends what the server answers with 202, and says so once it no longer counts. An answer that is lost is sent again: it counts once, by its id.
 pub(crate) async fn deliver(context: Arc<Context>, session: Option<Arc<Session>>, letter: Letter) {
-    let Letter { number, headers, waiting, note, patience } = letter;
+    let Letter { number, lane, headers, waiting, note, patience } = letter;
     let (tries, after, call) = match note {
         Note::Notification { after } => (1, after, None),
         Note::Answer { call } => (MOST_TRIES, None, call),
@@ -124,7 +127,7 @@ pub(crate) async fn deliver(context: Arc<Context>, session: Option<Arc<Session>>
     }
     drop(waiting);
     let (is_delivered, was_overdue) = (taken == Taken::Yes, was_overdue.load(Ordering::Relaxed));
-    context.tell(News::Delivered { note: number, is_delivered, was_overdue });
+    context.tell(News::Delivered { note: number, lane, is_delivered, was_overdue });
 }
 
 async fn take(context: &Context, response: Response<Incoming>, session: Option<&Session>) -> Taken {

@@ -24,7 +24,7 @@ use handraise_transport::{
 };
 use tokio::{
     runtime::Handle,
-    sync::mpsc,
+    sync::{OwnedSemaphorePermit, Semaphore, mpsc},
     time::{Instant, sleep_until, timeout},
 };
 
@@ -38,6 +38,11 @@ use crate::now::now;
 const PRINCIPAL: &str = "stdio";
 /// How much may wait for a side that does not read before nothing more is taken from the other side.
 const MOST_BACKLOG: usize = 16 * 1024 * 1024;
+/// How long a frame of the client may be that is taken while more than that waits for the server: such as the cancel of a
+/// call that does not get there.
+const SHORT: usize = 16 * 1024;
+/// How much is taken of those meanwhile.
+const FOR_SHORT: usize = 1024 * 1024;
 /// How long calls that are open when the client ends may take.
 const LAST_CALLS: Duration = Duration::from_secs(60);
 /// How long what is written to the client at the end may take.
@@ -74,7 +79,11 @@ pub enum Signal {
 
 /// What comes from the client.
 enum FromClient {
-    Frame(Bytes),
+    Frame {
+        bytes: Bytes,
+        /// Only one frame that is [`LARGE`] is here at a time.
+        _place: Option<OwnedSemaphorePermit>,
+    },
     TooLong(Ends),
 }
 
@@ -84,6 +93,33 @@ enum Said {
     Spent(u64, Spent),
     /// The inbox, of the question under that key.
     Inbox(String, InboxSaid),
+}
+
+impl FromClient {
+    /// How much it adds to what waits for the server, in bytes.
+    fn length(&self) -> usize {
+        if let Self::Frame { bytes, .. } = self { bytes.len() } else { 0 }
+    }
+}
+
+/// How far a client is ahead of the server.
+#[derive(Debug, Default)]
+struct Ahead {
+    /// How many bytes of short frames were taken since so much waits.
+    beyond: usize,
+}
+
+impl Ahead {
+    /// Whether a frame of so many bytes may go on while so many wait for the server.
+    fn lets_go(&mut self, length: usize, backlog: usize) -> bool {
+        if backlog < MOST_BACKLOG {
+            self.beyond = 0;
+            return true;
+        }
+        let goes = length <= SHORT && self.beyond + length <= FOR_SHORT;
+        self.beyond += if goes { length } else { 0 };
+        goes
+    }
 }
 
 /// Runs the gateway until its client has ended, or a signal has asked for it.
@@ -171,14 +207,18 @@ impl Gateway {
     ) -> End {
         tokio::pin!(reader_gone);
         let mut last_calls = None;
+        let (mut waiting, mut ahead) = (None::<FromClient>, Ahead::default());
         loop {
+            if let Some(came) = waiting.take_if(|came| ahead.lets_go(came.length(), self.link.queued())) {
+                self.came(came);
+            }
             if self.stdout.is_gone() {
                 return End::Client;
             }
             if last_calls.is_some_and(|until| self.envelope.open_requests() == 0 || Instant::now() >= until) {
                 return End::Client;
             }
-            let (to_client, to_server) = (self.stdout.queued(), self.link.queued());
+            let to_client = self.stdout.queued();
             let wakes = [self.alarm(), last_calls].into_iter().flatten().min();
             tokio::select! {
                 biased;
@@ -187,10 +227,9 @@ impl Gateway {
                     Some(Signal::End) | None => return End::Signal,
                 },
                 () = &mut reader_gone => return End::Client,
-                frame = client.recv(), if last_calls.is_none() && to_server < MOST_BACKLOG => match frame {
-                    Some(FromClient::Frame(bytes)) => self.client_frame(&bytes),
-                    Some(FromClient::TooLong(ends)) => self.client_too_long(&ends),
-                    None => {
+                came = client.recv(), if last_calls.is_none() && waiting.is_none() => {
+                    waiting = came;
+                    if waiting.is_none() {
                         self.input(Envelope::client_closed);
                         last_calls = Some(Instant::now() + LAST_CALLS);
                     }
@@ -206,7 +245,7 @@ impl Gateway {
                     self.input(Envelope::tick);
                 }
                 () = self.stdout.moved.notified() => {}
-                () = self.link.moved(), if to_server >= MOST_BACKLOG => {}
+                () = self.link.moved(), if waiting.is_some() => {}
             }
         }
     }
@@ -217,8 +256,16 @@ impl Gateway {
         Some(Instant::now() + wait.min(LOOK_AGAIN))
     }
 
+    fn came(&mut self, came: FromClient) {
+        match came {
+            FromClient::Frame { bytes, .. } => self.client_frame(&bytes),
+            FromClient::TooLong(ends) => self.client_too_long(&ends),
+        }
+    }
+
     fn client_frame(&mut self, bytes: &Bytes) {
-        match ClientFrame::read(bytes) {
+        // A request under no id would be POSTed like a notification, and what the server says to that is no answer.
+        match ClientFrame::read(bytes).and_then(ClientFrame::answerable) {
             Ok(frame) => {
                 let route = self.envelope.client_frame(&frame, &self.caller, now(), &mut self.out);
                 self.carry_out();
@@ -305,15 +352,17 @@ impl Gateway {
     }
 }
 
+/// Frames of more bytes are read ahead one at a time.
+const LARGE: usize = 1024 * 1024;
+
 /// Our stdin, by a thread of its own. The channel ends with it.
 fn read_client(max_frame: usize) -> io::Result<mpsc::Receiver<FromClient>> {
     /// How many frames are read ahead.
     const AHEAD: usize = 8;
-    /// Frames of more bytes are read ahead one at a time.
-    const LARGE: usize = 1024 * 1024;
     let stdin = own(io::stdin())?;
     let (sender, receiver) = mpsc::channel(AHEAD);
     let runtime = Handle::current();
+    let large = Arc::new(Semaphore::new(1));
     let read = move || {
         let mut frames = Frames::new(stdin, max_frame);
         loop {
@@ -323,11 +372,10 @@ fn read_client(max_frame: usize) -> io::Result<mpsc::Receiver<FromClient>> {
                 let found = match found {
                     Found::Frame(place) => {
                         let frame = frames.bytes(place.frame);
-                        // All are free: what was read before has been taken.
-                        if frame.len() > LARGE && runtime.block_on(sender.reserve_many(AHEAD)).is_err() {
-                            return;
-                        }
-                        FromClient::Frame(Bytes::copy_from_slice(frame))
+                        // The one before it has been taken.
+                        let place = (frame.len() > LARGE)
+                            .then(|| runtime.block_on(Arc::clone(&large).acquire_owned()).ok());
+                        FromClient::Frame { bytes: Bytes::copy_from_slice(frame), _place: place.flatten() }
                     }
                     Found::TooLong(ends) => FromClient::TooLong(ends),
                 };
@@ -347,4 +395,23 @@ fn read_client(max_frame: usize) -> io::Result<mpsc::Receiver<FromClient>> {
 /// Our own copy of a standard stream, without its buffer.
 pub(super) fn own(stream: impl AsFd) -> io::Result<File> {
     stream.as_fd().try_clone_to_owned().map(File::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn s37_while_too_much_waits_so_much_of_what_is_short_goes_on_and_nothing_else() {
+        let mut ahead = Ahead::default();
+        assert!(ahead.lets_go(64 << 20, MOST_BACKLOG - 1));
+        let long = 80 << 20;
+        for _ in 0..2 {
+            let short = std::iter::from_fn(|| ahead.lets_go(SHORT, long).then_some(SHORT));
+            assert_eq!(short.sum::<usize>(), FOR_SHORT);
+            assert!(!ahead.lets_go(SHORT + 1, long) && !ahead.lets_go(1, MOST_BACKLOG));
+            // As soon as little enough waits, all goes on.
+            assert!(ahead.lets_go(SHORT + 1, 0));
+        }
+    }
 }

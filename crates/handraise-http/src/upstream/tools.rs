@@ -15,7 +15,7 @@ use super::{
     answer::{self, Answer},
     context::Context,
     events::only_answer,
-    exchange::{self, Call},
+    exchange::{self, Again},
 };
 
 /// How long listing the tools may take.
@@ -39,15 +39,15 @@ pub(crate) fn is_mismatch(frames: &[bytes::Bytes], request: Id<'_>) -> bool {
     frame.response_id().is_some_and(|id| id.is(request)) && frame.error_code() == Some(HEADER_MISMATCH.into())
 }
 
-/// The headers of a call once the tools have been listed; `None` when that says nothing new.
-pub(crate) async fn learn_for(context: &Context, call: &Call) -> Option<HeaderMap> {
+/// The headers of a call once the tools have been listed; `None` when that says nothing new to those that it `had`.
+pub(crate) async fn learn_for(context: &Context, had: &HeaderMap, call: &Again) -> Option<HeaderMap> {
     let frame = ClientFrame::read(&call.body).ok().filter(|frame| frame.method() == Some("tools/call"))?;
     let version = modern_version(&frame)?;
     tracing::debug!("a call was refused for its headers: asking for the tools");
     let listed = timeout(PATIENCE, list(context, &frame, &version)).await;
     listed.ok()?;
-    let headers = exchange::modern_headers(context, &frame, &version, call.beside.params.as_deref());
-    (headers != call.headers).then_some(headers)
+    let headers = exchange::modern_headers(context, &frame, &version, call.params.as_deref());
+    (headers != *had).then_some(headers)
 }
 
 /// Lists the tools, as the client that made the call.

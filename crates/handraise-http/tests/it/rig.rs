@@ -31,6 +31,12 @@ impl Asked {
         self.stream.write_all(format!("HTTP/1.1 {head}\r\n\r\n").as_bytes()).unwrap();
     }
 
+    /// Says a frame on a stream that has begun.
+    pub(crate) fn say(&mut self, frame: &str) {
+        let event = format!("data: {frame}\n\n");
+        self.stream.write_all(event.as_bytes()).unwrap();
+    }
+
     /// Answers with a body, and nothing more.
     pub(crate) fn answer(mut self, status: &str, headers: &str, body: &str) {
         let length = body.len();
@@ -42,7 +48,7 @@ impl Asked {
 
 /// The server.
 pub(crate) struct Rig {
-    url: String,
+    pub(crate) url: String,
     requests: Receiver<Asked>,
 }
 
@@ -65,9 +71,7 @@ impl Rig {
 
     /// A link to it. Whoever lets go of the arrivals hears nothing more.
     pub(crate) fn link(&self) -> (Link, Arrivals) {
-        let target = Target::new(&self.url, []).unwrap();
-        let server = Server::new(target, 1 << 20, 16, 1 << 24, &BTreeSet::new()).unwrap();
-        Link::new(&Arc::new(server), "tests")
+        link_to(&self.url)
     }
 
     /// The next request, which has to come.
@@ -80,6 +84,13 @@ impl Rig {
     pub(crate) fn next_within(&self, time: Duration) -> Option<Asked> {
         self.requests.recv_timeout(time).ok()
     }
+}
+
+/// A link to a server at a URL.
+pub(crate) fn link_to(url: &str) -> (Link, Arrivals) {
+    let target = Target::new(url, []).unwrap();
+    let server = Server::new(target, 1 << 20, 16, 1 << 24, &BTreeSet::new()).unwrap();
+    Link::new(&Arc::new(server), "tests")
 }
 
 fn read(stream: TcpStream) -> Option<Asked> {

@@ -10,10 +10,10 @@ use crate::rig::{Asked, Rig, frame};
 const INITIALIZE: &str =
     r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}"#;
 const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
-const CALL: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo"}}"#;
+pub(crate) const CALL: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo"}}"#;
 
 /// Opens a session and sends a call right behind it; the request for the server's stream, which nobody has answered yet.
-fn open(rig: &Rig) -> (Link, Arrivals, Asked) {
+pub(crate) fn open(rig: &Rig) -> (Link, Arrivals, Asked) {
     let (link, arrivals) = rig.link();
     for text in [INITIALIZE, INITIALIZED, CALL] {
         link.send(frame(text));

@@ -9,11 +9,11 @@ use crate::rig::{Asked, Rig, frame};
 
 const NOTE: &str = r#"{"jsonrpc":"2.0","method":"notifications/message"}"#;
 const CALL: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo"}}"#;
-const ON_THEIR_WAY: usize = 16;
+pub(crate) const ON_THEIR_WAY: usize = 16;
 const HELD: usize = 14;
 
 /// Sends them all; those that have come, and that nobody has acknowledged yet.
-fn send(rig: &Rig, link: &Link) -> Vec<Asked> {
+pub(crate) fn send(rig: &Rig, link: &Link) -> Vec<Asked> {
     for _ in 0..ON_THEIR_WAY + HELD {
         link.send(frame(NOTE));
     }

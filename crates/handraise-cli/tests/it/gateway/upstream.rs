@@ -2,6 +2,7 @@
 
 mod dropped;
 mod faults;
+mod ids;
 mod notes;
 mod sessions;
 mod streams;

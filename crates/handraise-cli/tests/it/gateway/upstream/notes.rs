@@ -2,8 +2,9 @@
 
 use std::{
     io::Write as _,
+    net::TcpListener,
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
@@ -13,10 +14,14 @@ use handraise_transport::clock::{Clock as _, SystemClock};
 use serde_json::{Value, json};
 
 use super::{
-    super::hostile::{peak, ticks},
+    super::hostile::{peak, stands_still, ticks},
     JSON, in_front_of, opens_session,
 };
-use crate::support::{Gateway, Home, Rig, rig::respond, wait_for, wait_within};
+use crate::support::{
+    Gateway, Home, Rig,
+    rig::{read, respond},
+    wait_for, wait_within,
+};
 
 /// How long a call may take behind what is not acknowledged, in milliseconds: less than the half minute that the server has
 /// for it.
@@ -148,4 +153,56 @@ fn s37_a_flood_that_is_not_acknowledged_is_held_within_bounds_and_is_all_there()
     may_go_on.store(true, Ordering::SeqCst);
     wait_within("all of them", LONG, || (held() == FLOOD).then_some(()));
     drop(writer.join().unwrap());
+}
+
+/// A server that reads nothing of what comes on its first connection, and answers whatever comes on the others; what it
+/// was asked there.
+fn reads_all_but_the_first() -> (String, Arc<Mutex<Vec<Value>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    let seen: Arc<Mutex<Vec<Value>>> = Arc::default();
+    let list = Arc::clone(&seen);
+    std::thread::spawn(move || {
+        let mut unread = None;
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            if unread.is_none() {
+                unread = Some(stream);
+                continue;
+            }
+            let frame = read(&stream).unwrap().json();
+            list.lock().unwrap().push(frame.clone());
+            let answer = json!({"jsonrpc": "2.0", "id": frame["id"], "result": {}});
+            respond(&mut stream, 200, JSON, &answer.to_string());
+        }
+    });
+    (url, seen)
+}
+
+#[test]
+fn s37_requests_that_are_not_read_count_and_what_is_short_passes_them() {
+    /// Together far more than may wait, and each alone as much.
+    const CALLS: u64 = 8;
+    const LENGTH: usize = 17 << 20;
+    let (url, seen) = reads_all_but_the_first();
+    let home = Home::new();
+    let mut gateway = in_front_of(&home, &url);
+    gateway.call(&json!(1), "echo", &json!({"text": "x".repeat(LENGTH)}));
+    // A short one goes on all the same.
+    gateway.call(&json!(2), "echo", &json!({}));
+    assert_eq!(gateway.receive()["id"], 2);
+    let mut stdin = gateway.stdin.take().unwrap();
+    let writer = std::thread::spawn(move || {
+        for id in 0..CALLS {
+            let params = json!({"name": "echo", "arguments": {"text": "x".repeat(LENGTH)}});
+            let call = json!({"jsonrpc": "2.0", "id": 10 + id, "method": "tools/call", "params": params});
+            stdin.write_all(format!("{call}\n").as_bytes()).unwrap();
+        }
+        stdin
+    });
+    stands_still(gateway.child.id(), || true);
+    assert!(!writer.is_finished(), "it takes no more than may wait");
+    assert_eq!(seen.lock().unwrap().len(), 1, "and what is long waits");
+    let most = peak(gateway.child.id());
+    assert!(most < 150_000, "{most} kB");
 }
