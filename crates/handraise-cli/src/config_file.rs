@@ -1,4 +1,5 @@
-//! Reading the config file: which one, and only if nobody else could have written it (S2).
+//! Reading the config file: which one, and only if nobody else could have written it (S2); and which files with secrets others
+//! can read.
 
 use std::{
     fs::{Metadata, OpenOptions},
@@ -22,6 +23,18 @@ pub(crate) fn exposed(file: &ConfigFile) -> Option<String> {
         format!(
             "{path} has {} and can be read by others (mode {mode:04o}); take that away: chmod go= {path}",
             secrets.join(", ")
+        )
+    })
+}
+
+/// What is to be said of the private key of `--listen` when others can read it.
+pub(crate) fn exposed_key(key: &Path) -> Option<String> {
+    // One that is not there, and what is no file, such as a pipe, is for whoever reads it to judge.
+    let metadata = key.metadata().ok().filter(Metadata::is_file)?;
+    lookup::is_exposed(ownership(&metadata)).then(|| {
+        let (path, mode) = (key.display(), metadata.mode() & 0o777);
+        format!(
+            "the private key {path} can be read by others (mode {mode:04o}); take that away: chmod go= {path}"
         )
     })
 }

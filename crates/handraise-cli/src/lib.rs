@@ -130,6 +130,7 @@ fn dispatch(arguments: Arguments, environment: Environment, format: &mut LogForm
     let commands = Commands::of(flags.value(&handraise_config::registry::DATA_DIR));
     let mut settings = handraise_config::load(&flags, &environment, file.as_ref())?;
     settings.warnings.extend(file.as_ref().and_then(config_file::exposed));
+    settings.warnings.extend(settings.listening.tls_key.as_deref().and_then(config_file::exposed_key));
     *format = settings.log_format;
     logging::start(&settings)?;
     for warning in &settings.warnings {

@@ -88,6 +88,27 @@ fn a_config_file_with_secrets_that_others_can_read_is_told_by_every_command() {
 }
 
 #[test]
+fn a_private_key_that_others_can_read_is_told() {
+    let home = Home::new();
+    let key = home.path().join("key.pem");
+    std::fs::write(&key, "no key").unwrap();
+    let told = |mode: u32, arguments: &[&str]| {
+        std::fs::set_permissions(&key, Permissions::from_mode(mode)).unwrap();
+        let output = home.run(arguments);
+        let said = stderr(&output) + &String::from_utf8(output.stdout).unwrap();
+        let remedy = format!("(mode {mode:04o}); take that away: chmod go= {}", key.display());
+        said.contains(&format!("the private key {} can be read by others {remedy}", key.display()))
+    };
+    let path = key.to_str().unwrap();
+    let listens = ["mcp", "--listen", "127.0.0.1:0", "--tls-cert", path, "--tls-key", path, "--", "true"];
+    home.write_config(&format!("tls_key = '{path}'\n"));
+    for command in [&listens[..], &["doctor"]] {
+        assert!(told(0o644, command) && told(0o640, command) && told(0o604, command), "{command:?}");
+        assert!(!told(0o600, command) && !told(0o400, command), "{command:?}");
+    }
+}
+
+#[test]
 fn a_config_file_is_read_from_the_flag_the_variable_and_the_xdg_directory() {
     let home = Home::new();
     let elsewhere = home.path().join("elsewhere.toml");
