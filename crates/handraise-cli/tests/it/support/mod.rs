@@ -108,7 +108,10 @@ impl Home {
     pub(crate) fn write_config(&self, text: &str) {
         let folder = self.path().join(".config/handraise");
         std::fs::create_dir_all(&folder).unwrap();
-        std::fs::write(folder.join("handraise.toml"), text).unwrap();
+        // In one step: a process that was started just now may be about to read it.
+        let new = folder.join("handraise.toml.new");
+        std::fs::write(&new, text).unwrap();
+        std::fs::rename(new, folder.join("handraise.toml")).unwrap();
     }
 }
 
