@@ -9,6 +9,7 @@ use rustix::net::sockopt;
 use tokio::{
     io::{AsyncRead, AsyncReadExt as _, AsyncWrite},
     net::{TcpListener, TcpStream},
+    task::yield_now,
     time::timeout,
 };
 use tokio_rustls::TlsAcceptor;
@@ -19,6 +20,7 @@ use super::{
     paced::Paced,
     plain::{self, Rest},
     quick::{Quick, Shared},
+    reply::Refusal,
     service,
 };
 
@@ -166,7 +168,10 @@ where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let service = service_fn(|request: Request<Incoming>| async move {
-        Ok::<_, Infallible>(service::handle(front, request, place, is_local).await)
+        if front.shutdown.is_cancelled() {
+            return Ok::<_, Infallible>(Refusal::Ending.reply(None).into());
+        }
+        Ok(service::handle(front, request, place, is_local).await)
     });
     let connection = http1::Builder::new()
         .max_headers(MOST_HEADERS)
@@ -180,8 +185,16 @@ where
         ended = connection.as_mut() => ended,
         () = place.away.cancelled() => return,
         () = front.shutdown.cancelled() => {
-            connection.as_mut().graceful_shutdown();
-            connection.await
+            // What has come is heard of with the next turn, and is answered then rather than cut off.
+            yield_now().await;
+            tokio::select! {
+                biased;
+                ended = connection.as_mut() => ended,
+                () = std::future::ready(()) => {
+                    connection.as_mut().graceful_shutdown();
+                    connection.await
+                }
+            }
         }
     };
     if let Err(error) = ended {

@@ -22,7 +22,7 @@ impl Recorder for Nowhere {
     fn record(&self, _: &Record) {}
 }
 
-fn settings() -> FrontSettings {
+pub(crate) fn settings() -> FrontSettings {
     let config = EnvelopeConfig::new("a server".to_owned(), Keyring::single(&[7; 32]), ClockId([7; 16]));
     FrontSettings {
         listen: SocketAddr::from(([127, 0, 0, 1], 0)),
@@ -45,10 +45,14 @@ fn settings() -> FrontSettings {
     }
 }
 
-/// A call of a session that there is not.
-const REQUEST: &[u8] =
-    b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nMcp-Session-Id: none\r\n\
-      Content-Length: 40\r\n\r\n{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}";
+/// A call of a session that there is not, with another header.
+fn request(also: &str) -> Vec<u8> {
+    format!(
+        "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nMcp-Session-Id: none\r\n{also}\
+         Content-Length: 40\r\n\r\n{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}}"
+    )
+    .into_bytes()
+}
 
 /// Reads until `enough` says so, without keeping the runtime from its work.
 async fn read(client: &TcpStream, enough: impl Fn(&str) -> bool + Send + 'static) -> String {
@@ -70,6 +74,15 @@ async fn read(client: &TcpStream, enough: impl Fn(&str) -> bool + Send + 'static
 
 #[tokio::test]
 async fn what_a_client_sends_in_the_moment_of_the_end_is_answered_and_not_cut_off() {
+    ends_in_order(&request("")).await;
+}
+
+#[tokio::test]
+async fn what_hyper_reads_in_the_moment_of_the_end_is_answered_and_not_cut_off() {
+    ends_in_order(&request("Connection: keep-alive, x-nothing\r\n")).await;
+}
+
+async fn ends_in_order(request: &[u8]) {
     let (tell, told) = oneshot::channel();
     let (end, ending) = oneshot::channel::<()>();
     let serving = tokio::spawn(async {
@@ -78,11 +91,11 @@ async fn what_a_client_sends_in_the_moment_of_the_end_is_answered_and_not_cut_of
     });
     let address = told.await.unwrap();
     let mut client = TcpStream::connect(address).unwrap();
-    client.write_all(REQUEST).unwrap();
+    client.write_all(request).unwrap();
     let first = read(&client, |text| text.ends_with('}')).await;
     assert!(first.starts_with("HTTP/1.1 404 "), "{first}");
     // Nobody has heard of it when the end comes.
-    client.write_all(REQUEST).unwrap();
+    client.write_all(request).unwrap();
     end.send(()).unwrap();
     let last = read(&client, |_| false).await;
     assert!(last.starts_with("HTTP/1.1 503 ") && last.contains("\r\nconnection: close\r\n"), "{last}");
