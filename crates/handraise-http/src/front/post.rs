@@ -112,7 +112,9 @@ pub(crate) fn serve(
     let takes_events = takes_events(head);
     let post = Post { front, head, admitted, body, frame: &frame, takes_events, quick };
     let id = frame.id().filter(|_| frame.method().is_some());
-    let served = if declared::modern_version(&frame).is_some() {
+    // Whatever it says about itself: a server that others share is nobody's to open a session with.
+    let opens = frame.method() == Some("initialize") && id.is_some();
+    let served = if !opens && declared::modern_version(&frame).is_some() {
         post.modern(id, charge)
     } else if let Some(mismatch) = post.untrue() {
         Ok(Served::Now(mismatch))
