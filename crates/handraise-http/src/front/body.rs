@@ -191,6 +191,13 @@ impl Body {
         Self { content: Content::Events { events, _guard: guard }, busy: None }
     }
 
+    /// Its client has said that it sends no more.
+    pub(crate) fn note_half_closed(&self) {
+        if let Content::Events { events, .. } = &self.content {
+            events.note_half_closed();
+        }
+    }
+
     /// Says whose connection is at work as long as this lives.
     pub(crate) fn with(mut self, busy: Busy) -> Self {
         self.busy = Some(busy);

@@ -111,11 +111,14 @@ impl Desk {
         }
     }
 
-    /// Lets a second pass.
-    pub(super) fn tick(&mut self) {
+    /// Lets a second pass. Returns questions of ours that nobody can read any more.
+    pub(super) fn tick(&mut self) -> Vec<Unshown> {
         match self {
             Self::Session(desk) => desk.tick(),
-            Self::Shared(desk) => desk.tick(),
+            Self::Shared(desk) => {
+                desk.tick();
+                Vec::new()
+            }
         }
     }
 

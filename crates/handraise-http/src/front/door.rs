@@ -194,6 +194,11 @@ impl Place {
         is_awaited
     }
 
+    /// Whether its client has said that it sends no more.
+    pub(crate) fn is_half_closed(&self) -> bool {
+        self.busy.load(Ordering::Relaxed) >= HEARD
+    }
+
     fn half_closed(&self) -> MutexGuard<'_, Option<Waker>> {
         self.half_closed.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -16,6 +16,9 @@ use super::{
 /// How much may wait for a client that does not read. One event more is taken only by an empty queue.
 const MOST_QUEUED: usize = 8 * 1024 * 1024;
 
+/// What every reader skips.
+const COMMENT: &[u8] = b":\n\n";
+
 /// Events on their way to one response.
 #[derive(Debug)]
 pub(crate) struct Events {
@@ -30,9 +33,21 @@ struct Inner {
     is_closed: bool,
     /// Nobody reads any more, or too slowly.
     is_gone: bool,
+    comes_back: ComesBack,
     /// For how many ticks nothing has been sent.
     quiet: u32,
     waker: Option<Waker>,
+}
+
+/// Whether a client that leaves can come back.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum ComesBack {
+    /// It has been sent nothing to come back to.
+    #[default]
+    NotYet,
+    Yes,
+    /// It had said that it sends no more before the stream began. If its connection breaks, it had left.
+    Never,
 }
 
 /// Nobody takes events here any more.
@@ -42,6 +57,12 @@ pub(crate) struct Gone;
 impl Events {
     pub(crate) fn new(budget: &Arc<Budget>) -> Arc<Self> {
         Arc::new(Self { budget: Arc::clone(budget), inner: Mutex::default() })
+    }
+
+    /// Events for a client that has come back, and can do so again.
+    pub(crate) fn resumed(budget: &Arc<Budget>) -> Arc<Self> {
+        let inner = Inner { comes_back: ComesBack::Yes, ..Inner::default() };
+        Arc::new(Self { budget: Arc::clone(budget), inner: Mutex::new(inner) })
     }
 
     /// Queues an event.
@@ -83,7 +104,7 @@ impl Events {
         inner.quiet += 1;
         if inner.quiet >= patience && inner.queue.is_empty() && !inner.is_closed && !inner.is_gone {
             inner.quiet = 0;
-            inner.queue.push_back((Bytes::from_static(b":\n\n"), None));
+            inner.queue.push_back((Bytes::from_static(COMMENT), None));
             wake(inner);
         }
     }
@@ -94,11 +115,25 @@ impl Events {
         !inner.is_gone && !inner.is_closed
     }
 
+    /// The client of this stream, which begins, has said that it sends no more.
+    pub(super) fn note_half_closed(&self) {
+        self.lock().comes_back = ComesBack::Never;
+    }
+
+    /// Whether its client has left before it was sent anything to come back to.
+    pub(crate) fn is_lost(&self) -> bool {
+        let inner = self.lock();
+        inner.is_gone && inner.comes_back != ComesBack::Yes
+    }
+
     /// The next piece for the response; `None` at the end.
     pub(super) fn poll_next(&self, waker: &Waker) -> Poll<Option<Bytes>> {
         let mut inner = self.lock();
         if let Some((piece, charge)) = inner.queue.pop_front() {
             inner.bytes = inner.bytes.saturating_sub(piece.len());
+            if inner.comes_back == ComesBack::NotYet && !piece.starts_with(COMMENT) {
+                inner.comes_back = ComesBack::Yes;
+            }
             return Poll::Ready(Some(held(piece, charge)));
         }
         if inner.is_closed || inner.is_gone {
@@ -152,7 +187,7 @@ pub(crate) fn prime(id: &str) -> Pieces {
 
 /// A comment, which every reader skips.
 pub(crate) fn comment() -> Pieces {
-    Bytes::from_static(b":\n\n").into()
+    Bytes::from_static(COMMENT).into()
 }
 
 #[cfg(test)]
@@ -198,6 +233,36 @@ mod tests {
         assert_eq!(events.push(text("x")), Ok(()));
         events.abandon();
         assert_eq!((events.push(text("y")), budget.used()), (Err(Gone), 0));
+    }
+
+    #[test]
+    fn who_leaves_can_come_back_to_what_was_sent_and_to_nothing_else() {
+        let lost = |is_resumed: bool, is_half_closed: bool, said: &[Pieces], sent: usize| {
+            let budget = Budget::new(1000);
+            let events = if is_resumed { Events::resumed(&budget) } else { Events::new(&budget) };
+            if is_half_closed {
+                events.note_half_closed();
+            }
+            for said in said {
+                events.push(said.clone()).unwrap();
+            }
+            for _ in 0..sent {
+                assert!(next(&events).is_ready());
+            }
+            assert!(!events.is_lost(), "it is there");
+            events.abandon();
+            events.is_lost()
+        };
+        let question = [event("1-1", &text("{}"))];
+        assert!(lost(false, false, &[], 0) && lost(false, false, &question, 0));
+        assert!(!lost(false, false, &question, 1), "it may have read it");
+        let both = [comment(), event("1-1", &text("{}"))];
+        assert!(
+            lost(false, false, &both, 1) && !lost(false, false, &both, 2),
+            "nobody comes back to a comment"
+        );
+        assert!(!lost(true, false, &[], 0));
+        assert!(lost(false, true, &question, 1), "it had left before");
     }
 
     #[test]

@@ -287,15 +287,16 @@ impl Link {
 
     /// Lets a second pass; true when nobody has used it for `idle` milliseconds.
     pub(crate) fn tick(self: &Arc<Self>, idle: u64) -> bool {
+        let now = now();
+        let (mut out, mut errands) = (Vec::new(), Errands::new());
         let mut state = self.lock();
-        state.desk.tick();
-        let unused = SystemClock.boot_millis().saturating_sub(self.last_used.load(Ordering::Relaxed));
-        let is_unused = unused >= idle && !state.desk.is_attended();
-        let ready = state.desk.due();
-        drop(state);
-        if let Some(ready) = ready {
-            self.go_on(ready);
+        for unshown in state.desk.tick() {
+            state.not_shown(&unshown, now, &mut out);
         }
+        state.carry_out(&mut out, now, &self.front, &mut errands);
+        let unused = now.boot.as_millis().saturating_sub(self.last_used.load(Ordering::Relaxed));
+        let is_unused = unused >= idle && !state.desk.is_attended();
+        self.finish(state, errands);
         is_unused
     }
 

@@ -7,9 +7,9 @@
 //!
 //! - a request with a modern `_meta` version is **modern**: one POST, one answer, nothing kept. Its headers must mirror its
 //!   body (-32020). Who closes the response has cancelled.
-//! - `initialize` opens a **legacy session**; every other request names one with `Mcp-Session-Id`. A session has POSTs
-//!   that are answered with JSON or with a stream, a GET stream, and streams that are resumed with `Last-Event-ID`. Who
-//!   disconnects has cancelled nothing.
+//! - `initialize` opens a **legacy session**, whatever stands in its `_meta`; every other request names one with
+//!   `Mcp-Session-Id`. A session has POSTs that are answered with JSON or with a stream, a GET stream, and streams that are
+//!   resumed with `Last-Event-ID`. Who disconnects has cancelled nothing.
 //!
 //! # The parts
 //!
@@ -51,12 +51,14 @@
 //! - A server that ends takes its session with it: the client is told 404 and opens a new one. One that serves modern
 //!   requests is started again by the next of them; one that keeps ending after a while only, and until then they are told
 //!   to come back (503).
-//! - A client that cannot be shown a question, because it takes no stream or has left, has not been shown it: the call
-//!   ends with its refusal.
+//! - A client that cannot be shown a question, because it takes no stream, or has left before it was sent anything to come back
+//!   to, has not been shown it: the call ends with its refusal. One that can come back has until the question's deadline.
 
 mod alarm;
+mod asked;
 mod body;
 mod callers;
+mod calls;
 mod child;
 mod clockwork;
 mod desk;

@@ -54,7 +54,11 @@ impl Outlet {
             }
             Self::Streaming(events) => {
                 let is_sent = events.push(event.clone()).is_ok();
-                *self = if is_sent { Self::Streaming(events) } else { Self::Detached };
+                *self = match is_sent {
+                    true => Self::Streaming(events),
+                    false if events.is_lost() => Self::Lost,
+                    false => Self::Detached,
+                };
                 is_sent
             }
             Self::Detached => {
@@ -69,8 +73,18 @@ impl Outlet {
     pub(crate) fn takes_events(&self) -> bool {
         match self {
             Self::Silent { first, takes_events, .. } => *takes_events && !first.is_closed(),
-            Self::Streaming(_) | Self::Detached => true,
+            Self::Streaming(events) => !events.is_lost(),
+            Self::Detached => true,
             Self::Lost => false,
+        }
+    }
+
+    /// Whether it was a stream whose client has left, and knows nothing to come back to.
+    pub(crate) fn is_lost(&self) -> bool {
+        match self {
+            Self::Streaming(events) => events.is_lost(),
+            Self::Lost => true,
+            Self::Silent { .. } | Self::Detached => false,
         }
     }
 

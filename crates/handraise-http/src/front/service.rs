@@ -60,6 +60,9 @@ pub(crate) async fn handle(
         count(front, refusal);
         refusal.reply(None)
     });
+    if place.is_half_closed() {
+        reply.body.note_half_closed();
+    }
     Response::from(reply).map(|body| body.with(busy))
 }
 
@@ -153,7 +156,7 @@ pub(super) fn get(front: &Front, head: &Head<'_>, principal: &str) -> Result<Rep
     let link = session(front, head, principal)?.ok_or(Refusal::Method)?;
     let last = head.only(LAST_EVENT_ID).and_then(EventId::parse);
     let events = link.at_desk(|desk| match desk {
-        Desk::Session(desk) => Some(desk.attach(last)),
+        Desk::Session(desk) => desk.attach(last),
         Desk::Shared(_) => None,
     });
     let events = events.ok_or(Refusal::UnknownSession)?;

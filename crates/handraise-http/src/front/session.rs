@@ -9,23 +9,26 @@
 //! - everything else: on the GET stream while there is one, else on the stream of the newest open call, else on the next
 //!   GET stream.
 //!
-//! A client that disconnects has not cancelled. What its stream says is kept, and read with `Last-Event-ID`.
+//! A client that disconnects has not cancelled. What its stream says is kept, and read with `Last-Event-ID`. One that has
+//! left before it was sent anything to come back to has not been shown what was asked there.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 use handraise_mcp::{
     envelope::Caller,
-    frame::{ById, ClientFrame, Few, Id, Looks, RequestId, ServerFrame},
+    frame::{ClientFrame, Id, Looks, RequestId, ServerFrame},
 };
 
 use super::{
+    asked::Asked,
     budget::Budget,
+    calls::{self, Call, Calls},
     desk::Unshown,
     events::{self, Events, comment, prime},
     general::General,
     handover::{AtOnce, Taker},
-    known::{Known, Refused, Tells},
+    known::{Known, Refused},
     outlet::Outlet,
     params::Params,
     pieces::{Came, Pieces},
@@ -38,8 +41,6 @@ use super::{
 
 /// The stream of GET.
 const GENERAL: u64 = 0;
-/// How many requests of the server are remembered, for their cancellations.
-const MOST_ASKED: usize = 1024;
 /// The first version whose clients take an event without data as a place to come back to.
 const FIRST_PRIMED: &str = "\"2025-11-25\"";
 
@@ -48,12 +49,8 @@ const FIRST_PRIMED: &str = "\"2025-11-25\"";
 pub(crate) struct Desk {
     caller: Arc<Caller>,
     budget: Arc<Budget>,
-    /// Open POSTs by the number of their stream: the highest is the newest.
-    calls: Few<u64, Call>,
-    by_id: ById<u64>,
-    by_token: ById<u64>,
-    /// On which streams the server's open requests went.
-    asked: ById<u64>,
+    calls: Calls,
+    asked: Asked,
     streams: u64,
     general: General,
     replay: Replay,
@@ -64,20 +61,7 @@ pub(crate) struct Desk {
     /// How many calls were cancelled whose answers have not come.
     cancelled: u32,
     strays: Strays,
-}
-
-/// An open POST.
-#[derive(Debug)]
-struct Call {
-    id: RequestId,
-    token: Option<RequestId>,
-    outlet: Outlet,
-    is_initialize: bool,
-    params: Params,
-    /// What its answer tells of the server.
-    tells: Option<Tells>,
-    /// No client has sent it.
-    is_ours: bool,
+    is_closed: bool,
 }
 
 /// Why a request cannot be registered.
@@ -89,10 +73,8 @@ impl Desk {
         Self {
             caller,
             budget,
-            calls: Few::default(),
-            by_id: ById::default(),
-            by_token: ById::default(),
-            asked: ById::default(),
+            calls: Calls::default(),
+            asked: Asked::default(),
             streams: GENERAL,
             general: General::default(),
             replay,
@@ -101,6 +83,7 @@ impl Desk {
             known: Known::new(is_remote),
             cancelled: 0,
             strays: Strays::default(),
+            is_closed: false,
         }
     }
 
@@ -115,7 +98,7 @@ impl Desk {
 
     /// Whether a request is open under this id.
     pub(crate) fn is_open(&self, id: Id<'_>) -> bool {
-        self.by_id.get(id).is_some()
+        self.calls.stream_of(id).is_some()
     }
 
     /// By which key the newest request is held.
@@ -125,7 +108,7 @@ impl Desk {
 
     /// Whose an open request is.
     pub(super) fn caller_of(&self, stream: u64) -> Option<Arc<Caller>> {
-        self.calls.get(&stream).map(|_| self.caller())
+        self.calls.get(stream).map(|_| self.caller())
     }
 
     /// What is known of the server.
@@ -153,8 +136,8 @@ impl Desk {
             params: Params::default(),
             tells: Some(question.tells),
             is_ours: true,
+            question: None,
         };
-        self.by_id.insert(id, self.streams);
         self.calls.insert(self.streams, call);
         Some((self.streams, question.frame(&raw)))
     }
@@ -176,19 +159,15 @@ impl Desk {
         }
         self.streams += 1;
         let (outlet, first) = Outlet::new(takes_events, at_once);
-        let token = frame.progress_token().map(|(token, _)| token);
-        if let Some(token) = token {
-            self.by_token.insert(token, self.streams);
-        }
-        self.by_id.insert(id, self.streams);
         let call = Call {
             id: id.to_owned(),
-            token: token.map(Id::to_owned),
+            token: calls::token(frame).map(Id::to_owned),
             outlet,
             is_initialize: frame.method() == Some("initialize"),
             params,
             tells: self.known.tells(frame),
             is_ours: false,
+            question: None,
         };
         self.calls.insert(self.streams, call);
         Ok(first)
@@ -196,12 +175,12 @@ impl Desk {
 
     /// What an open request came with.
     pub(super) fn params(&self, id: Id<'_>) -> Params {
-        self.calls.get(self.by_id.get(id)?)?.params.clone()
+        self.calls.get(self.calls.stream_of(id)?)?.params.clone()
     }
 
     /// Takes note of what else a client sends: a cancelled call's stream ends, for no response comes.
     pub(crate) fn note(&mut self, frame: &ClientFrame<'_>) {
-        if let Some(stream) = frame.cancelled().and_then(|id| self.by_id.get(id)).copied()
+        if let Some(stream) = frame.cancelled().and_then(|id| self.calls.stream_of(id))
             && let Some(call) = self.remove(stream)
         {
             self.cancelled = self.cancelled.saturating_add(1);
@@ -210,13 +189,13 @@ impl Desk {
         if frame.is_response()
             && let Some(id) = frame.id()
         {
-            self.asked.remove(id);
+            self.asked.answered(id);
         }
     }
 
     /// Takes a frame of the envelope's.
     pub(super) fn deliver(&mut self, for_call: Option<&RequestId>, frame: Vec<u8>) -> Result<(), Unshown> {
-        let Some(stream) = for_call.and_then(|id| self.by_id.get(id.borrow())).copied() else {
+        let Some(stream) = for_call.and_then(|id| self.calls.stream_of(id.borrow())) else {
             return Ok(());
         };
         let Ok(read) = ServerFrame::read(&frame, |_| Looks::default()) else { return Ok(()) };
@@ -230,15 +209,21 @@ impl Desk {
         let question = read.request_id().map(Id::to_owned);
         let is_shown = self.event(stream, &frame.into());
         match question {
-            Some(id) if !is_shown => Err(Unshown(id)),
-            Some(_) | None => Ok(()),
+            Some(id) if !is_shown => return Err(Unshown(id)),
+            Some(id) => {
+                if let Some(call) = self.calls.get_mut(stream) {
+                    call.question = Some(id);
+                }
+            }
+            None => {}
         }
+        Ok(())
     }
 
     /// Takes a frame of the server's. Somebody always takes it: the GET stream that is or that comes.
     pub(super) fn forward(&mut self, frame: &ServerFrame<'_>, came: Came<'_>) -> Option<Vec<u8>> {
         if let Some(id) = frame.response_id() {
-            if let Some(stream) = self.by_id.get(id).copied() {
+            if let Some(stream) = self.calls.stream_of(id) {
                 if !self.learn(stream, frame) {
                     self.answer(stream, came);
                 }
@@ -254,10 +239,8 @@ impl Desk {
             self.known.tools_changed();
         }
         let stream = self.stream_of(frame);
-        if let Some(id) = frame.request_id()
-            && self.asked.len() < MOST_ASKED
-        {
-            self.asked.insert(id, stream);
+        if let Some(id) = frame.request_id() {
+            self.asked.went(id, stream);
         }
         self.event(stream, &came.to_bytes().into());
         None
@@ -266,7 +249,7 @@ impl Desk {
     /// What an answer says about the server, and the one to `initialize` about the client: how it takes streams. True: it
     /// was to a question of ours, and goes nowhere.
     fn learn(&mut self, stream: u64, frame: &ServerFrame<'_>) -> bool {
-        let Some(call) = self.calls.get(&stream) else { return false };
+        let Some(call) = self.calls.get(stream) else { return false };
         let is_ours = call.is_ours;
         if call.is_initialize {
             let version = frame.result_member("protocolVersion");
@@ -284,26 +267,25 @@ impl Desk {
 
     /// Where a frame goes that is no response.
     fn stream_of(&self, frame: &ServerFrame<'_>) -> u64 {
-        let newest = || self.calls.last(|call| call.outlet.takes_events()).copied();
-        let is_open = |stream: &u64| self.calls.get(stream).is_some();
+        let is_open = |stream: &u64| self.calls.get(*stream).is_some();
         if let Some((token, _)) = frame.progress_token() {
-            return self.by_token.get(token).copied().filter(is_open).unwrap_or(GENERAL);
+            return self.calls.stream_of_token(token).unwrap_or(GENERAL);
         }
         if let Some((id, _)) = frame.cancelled() {
-            return self.asked.get(id).copied().filter(is_open).unwrap_or(GENERAL);
+            return self.asked.stream_of(id).filter(is_open).unwrap_or(GENERAL);
         }
         let is_for_call = frame.request_id().is_some() || frame.method() == Some("notifications/message");
         if !is_for_call && self.general.is_read() {
             return GENERAL;
         }
-        newest().unwrap_or(GENERAL)
+        self.calls.newest().unwrap_or(GENERAL)
     }
 
     /// Says something on a stream; false: nobody will ever read it.
     fn event(&mut self, stream: u64, frame: &Pieces) -> bool {
         let id = self.replay.next_id(stream);
         let event = events::event(&id.to_string(), frame);
-        let is_kept = if let Some(call) = self.calls.get_mut(&stream) {
+        let is_kept = if let Some(call) = self.calls.get_mut(stream) {
             call.outlet.event(&event, &self.budget) || matches!(call.outlet, Outlet::Detached)
         } else {
             self.general.say(id.number, &event);
@@ -317,7 +299,7 @@ impl Desk {
 
     /// Says the last thing on a call's stream.
     fn answer(&mut self, stream: u64, came: Came<'_>) {
-        if self.calls.get(&stream).is_some_and(|call| !call.outlet.is_silent()) {
+        if self.calls.get(stream).is_some_and(|call| !call.outlet.is_silent()) {
             self.event(stream, &came.to_bytes().into());
             if let Some(call) = self.remove(stream) {
                 call.outlet.end(&self.budget);
@@ -329,20 +311,18 @@ impl Desk {
     }
 
     fn remove(&mut self, stream: u64) -> Option<Call> {
-        let call = self.calls.remove(&stream)?;
+        let call = self.calls.remove(stream)?;
         self.known.forget(stream);
-        self.by_id.remove(call.id.borrow());
-        if let Some(token) = &call.token
-            && self.by_token.get(token.borrow()) == Some(&stream)
-        {
-            self.by_token.remove(token.borrow());
-        }
         Some(call)
     }
 
     /// A GET: the general stream, or the rest of the one that `last` belongs to. One that was read elsewhere ends there.
-    pub(crate) fn attach(&mut self, last: Option<EventId>) -> Arc<Events> {
-        let events = Events::new(&self.budget);
+    /// `None`: the session has ended.
+    pub(crate) fn attach(&mut self, last: Option<EventId>) -> Option<Arc<Events>> {
+        if self.is_closed {
+            return None;
+        }
+        let events = Events::resumed(&self.budget);
         let last = last.unwrap_or(EventId { stream: GENERAL, number: self.general.sent() });
         let mut sent = last.number;
         for (id, event) in self.replay.after(last) {
@@ -356,7 +336,7 @@ impl Desk {
                 let id = self.replay.next_id(GENERAL);
                 let _ = events.push(prime(&id.to_string()));
             }
-        } else if let Some(call) = self.calls.get_mut(&last.stream)
+        } else if let Some(call) = self.calls.get_mut(last.stream)
             && !call.outlet.is_silent()
         {
             let before = std::mem::replace(&mut call.outlet, Outlet::Streaming(Arc::clone(&events)));
@@ -364,26 +344,31 @@ impl Desk {
         } else {
             events.close();
         }
-        events
+        Some(events)
     }
 
-    /// Lets a second pass.
-    pub(super) fn tick(&mut self) {
+    /// Lets a second pass. Returns questions of ours that nobody can read any more.
+    pub(super) fn tick(&mut self) -> Vec<Unshown> {
         if self.known.tick() {
-            let ours = self.calls.iter().find(|(_, call)| call.is_ours).map(|(stream, _)| *stream);
+            let ours = self.calls.iter().find(|(_, call)| call.is_ours).map(|(stream, _)| stream);
             ours.and_then(|stream| self.remove(stream));
         }
+        let mut unshown = Vec::new();
         for (stream, call) in self.calls.iter_mut() {
-            if self.known.holds(*stream) {
+            if self.known.holds(stream) {
                 continue;
             }
             let replay = &mut self.replay;
             let is_primed = self.is_primed;
             call.outlet.tick(&self.budget, || {
-                if is_primed { prime(&replay.next_id(*stream).to_string()) } else { comment() }
+                if is_primed { prime(&replay.next_id(stream).to_string()) } else { comment() }
             });
+            if call.outlet.is_lost() {
+                unshown.extend(call.question.take().map(Unshown));
+            }
         }
         self.general.tick();
+        unshown
     }
 
     /// Ends every stream.
@@ -393,10 +378,10 @@ impl Desk {
                 outlet.settle(&reply::error(id.raw(), reply::INTERNAL, ENDED).into(), &self.budget);
             }
         }
+        self.is_closed = true;
         for call in self.calls.take() {
             call.outlet.end(&self.budget);
         }
-        (self.by_id, self.by_token) = (ById::default(), ById::default());
         self.general.close();
         // Nobody can come back for them, and somebody who waits for something else may hold the session.
         self.replay.clear();

@@ -14,6 +14,7 @@ use handraise_mcp::{
 
 use super::{
     budget::Budget,
+    calls,
     events::event,
     handover::{AtOnce, First, Taker},
     known::{Known, Refused, Tells},
@@ -116,7 +117,7 @@ impl Desk {
         let (outlet, first) = Outlet::new(takes_events, at_once);
         let exchange = Exchange {
             id: frame.id().map(Id::to_owned).ok_or(TooManySubscriptions)?,
-            token: frame.progress_token().map(|(token, _)| token.to_owned()),
+            token: calls::token(frame).map(Id::to_owned),
             outlet,
             caller: Arc::clone(caller),
             is_subscription,

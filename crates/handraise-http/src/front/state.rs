@@ -76,14 +76,18 @@ impl State {
                     Out::Withdraw { key, why } => errands.push(Errand::Withdraw(key, why)),
                 }
             }
-            // A question that no stream can carry has been answered by that.
-            for Unshown(id) in unshown {
-                let reply = super::reply::error(id.raw(), -32601, "the client has no stream for this call");
-                if let (Desk::Session(desk), Ok(frame)) = (&self.desk, ClientFrame::read(&reply)) {
-                    let caller = desk.caller();
-                    let _ = self.envelope.client_frame(&frame, &caller, now, out);
-                }
+            for unshown in &unshown {
+                self.not_shown(unshown, now, out);
             }
+        }
+    }
+
+    /// A question that no stream can carry has been answered by that.
+    pub(super) fn not_shown(&mut self, Unshown(id): &Unshown, now: Now, out: &mut Vec<Out>) {
+        let reply = super::reply::error(id.raw(), -32601, "the client has no stream for this call");
+        if let (Desk::Session(desk), Ok(frame)) = (&self.desk, ClientFrame::read(&reply)) {
+            let caller = desk.caller();
+            let _ = self.envelope.client_frame(&frame, &caller, now, out);
         }
     }
 

@@ -121,6 +121,9 @@ where
         let is_last = reply.also.as_ref().is_some_and(|(name, _)| name == header::CONNECTION);
         // A connection is at work while a stream goes on. An answer with an end is the client's to take: it has its time.
         let _busy = busy.filter(|_| reply.body.length().is_none());
+        if place.is_half_closed() {
+            reply.body.note_half_closed();
+        }
         let date = front.date.text();
         tokio::select! {
             biased;
