@@ -155,19 +155,20 @@ fn s37_a_flood_that_is_not_acknowledged_is_held_within_bounds_and_is_all_there()
     drop(writer.join().unwrap());
 }
 
-/// A server that reads nothing of what comes on its first connection, and answers whatever comes on the others; what it
-/// was asked there.
-fn reads_all_but_the_first() -> (String, Arc<Mutex<Vec<Value>>>) {
+/// A server that reads nothing of what comes on its first connection, and answers whatever comes on the others; whether
+/// the first has come, and what was asked on the others.
+fn reads_all_but_the_first() -> (String, Arc<AtomicBool>, Arc<Mutex<Vec<Value>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
-    let seen: Arc<Mutex<Vec<Value>>> = Arc::default();
-    let list = Arc::clone(&seen);
+    let (has_come, seen) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Vec::new())));
+    let (comes, list) = (Arc::clone(&has_come), Arc::clone(&seen));
     std::thread::spawn(move || {
         let mut unread = None;
         for stream in listener.incoming() {
             let mut stream = stream.unwrap();
             if unread.is_none() {
                 unread = Some(stream);
+                comes.store(true, Ordering::SeqCst);
                 continue;
             }
             let frame = read(&stream).unwrap().json();
@@ -176,7 +177,7 @@ fn reads_all_but_the_first() -> (String, Arc<Mutex<Vec<Value>>>) {
             respond(&mut stream, 200, JSON, &answer.to_string());
         }
     });
-    (url, seen)
+    (url, has_come, seen)
 }
 
 #[test]
@@ -184,10 +185,11 @@ fn s37_requests_that_are_not_read_count_and_what_is_short_passes_them() {
     /// Together far more than may wait, and each alone as much.
     const CALLS: u64 = 8;
     const LENGTH: usize = 17 << 20;
-    let (url, seen) = reads_all_but_the_first();
+    let (url, has_come, seen) = reads_all_but_the_first();
     let home = Home::new();
     let mut gateway = in_front_of(&home, &url);
     gateway.call(&json!(1), "echo", &json!({"text": "x".repeat(LENGTH)}));
+    wait_for("the first connection", || has_come.load(Ordering::SeqCst).then_some(()));
     // A short one goes on all the same.
     gateway.call(&json!(2), "echo", &json!({}));
     assert_eq!(gateway.receive()["id"], 2);
