@@ -26,7 +26,10 @@ export class Mock {
     this.sessions = new Map(sessions.map((session) => [session.id, session]));
     this.messages = messages;
     this.pageSize = pageSize;
-    this.flags = [{ name: "features.acpElicitation", value: true, source: "setting" }];
+    this.flags = [
+      { name: "features.acpElicitation", value: true, source: "setting" },
+      { name: "elicitation", value: true, source: "default" },
+    ];
     this.tokens = [
       { id: "t1", name: "laptop", scope: "holder", owner: "Desk one", created_at: new Date().toISOString(), expires_at: null, page_session: false },
       { id: "t2", name: "Desk one", scope: "admin", owner: null, created_at: new Date().toISOString(), expires_at: null, page_session: true },

@@ -130,9 +130,15 @@ test("settings: flags are switched and taken back, tokens are made, shown once, 
   await page.getByText(/^Saved \d\d:\d\d/).waitFor();
   await page.getByRole("button", { name: "Take my setting back" }).first().click();
   await until(() => mock.sent("/flags").length === 2, "two changes");
+  const calls = page.getByRole("switch", { name: "Questions in MCP calls" });
+  await calls.uncheck();
+  await until(() => mock.sent("/flags").length === 3, "three changes");
+  assert.equal(await calls.isChecked(), false);
+  await page.getByText("Counts from the next call.").waitFor();
   assert.deepEqual(mock.sent("/flags").map((call) => [call.path, call.body]), [
     ["/flags/features.acpElicitation", { value: false }],
     ["/flags/features.acpElicitation", { value: null }],
+    ["/flags/elicitation", { value: false }],
   ]);
   await page.getByRole("link", { name: "Access tokens" }).click();
   await page.getByLabel("Scope").selectOption("holder");

@@ -237,6 +237,10 @@ export interface CreatedToken {
   token: string;
 }
 
+export type Declared = "none" | "bare" | "form" | "url" | "both" | "unknown";
+
+export type Era = "push" | "mrtr" | "task" | "acp" | "local";
+
 /** An error with everything a caller may act on. */
 export interface ErrorBody {
   /** For programs. */
@@ -425,6 +429,62 @@ export interface Question {
 }
 
 export type Rail = "form" | "url" | "inbox" | "token" | "refuse";
+
+/** One rail that was tried for one ask. Names are what somebody calls themselves or a thing: claims, 128 bytes at most. */
+export interface Record {
+  /** What the caller of this request declared that it can be asked with. */
+  declared: Declared;
+  /** The protocol generation of this request. */
+  era: Era;
+  /** The rail that was tried. */
+  rail: Rail;
+  /** How it ended. */
+  outcome: Outcome;
+  /** Who stands behind the outcome. `human` only where the inbox has taken a person's answer to this ask (S15). */
+  provenance: Provenance;
+  /** From the question to its end, in milliseconds; absent where nobody waited. */
+  latencyMs?: number | null;
+  /** The tool that was called. */
+  tool?: string | null;
+  /** The refusal's name, where a refusal was asked about. */
+  refusal?: string | null;
+  /** The client's or agent's name for itself. */
+  client?: string | null;
+  /** The protocol version of this request. */
+  protocolVersion?: string | null;
+  /** Why, in a word, where the outcome alone does not say it. */
+  reason?: string | null;
+  /** The ask that was put into the inbox, where one was. */
+  ask?: string | null;
+}
+
+/** A record as the inbox keeps it. */
+export type RecordEntry = Record & {
+  /** Rises with the time of arrival; some numbers may be missing. */
+  id: number;
+  /** When it was made. */
+  at: string;
+  /** Who said so. */
+  holder: RecordHolder;
+};
+
+/** The holder that a record comes from. */
+export interface RecordHolder {
+  /** What kind of process. */
+  kind: HolderKind;
+  /** Its token's name, also when that has been revoked since. */
+  token: string;
+  /** Its instance. */
+  instance: string;
+}
+
+/** `GET /records`. */
+export interface RecordList {
+  /** The latest first. */
+  records: RecordEntry[];
+  /** Pass as `cursor` for earlier ones; `null` where there are none. */
+  next_cursor: string | null;
+}
 
 /** What a token may do (S34). Each scope includes the ones before it, `holder` excepted. */
 export type Scope = "viewer" | "operator" | "admin" | "holder";

@@ -331,6 +331,11 @@ export const settingsKnown = {
     text: "Tell ACP agents that they may ask. Off: agents see no such ability, and what they ask anyway is declined.",
     applies: "for agents started from now on",
   },
+  elicitation: {
+    title: "Questions in MCP calls",
+    text: "Off: every refusal goes back unasked and is recorded as disabled. Counts from the next call.",
+    applies: "off in any place wins",
+  },
 } as Record<string, { title: string; text: string; applies: string }>;
 
 export const accessSignedInAs = (name: string, scope: Scope) => `Signed in here as ${name}, scope ${scope}.`;

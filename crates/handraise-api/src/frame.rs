@@ -44,12 +44,16 @@ pub mod action {
     pub const SESSION_PROMPT: &str = "session.prompt";
     /// Inbox: cancel a session's turn. A request.
     pub const SESSION_CANCEL: &str = "session.cancel";
+    /// Inbox: an operator has set a runtime flag; the payload is [`Flags`](super::Flags). An event.
+    pub const FLAGS_CHANGED: &str = "flags.changed";
     /// Inbox: the first operator came, or the last one left. An event.
     pub const OPERATORS_PRESENCE: &str = "operators.presence";
     /// Holder: a session began or changed. An event.
     pub const SESSION_UPDATED: &str = "session.updated";
     /// Holder: how many asks it has declined itself. An event.
     pub const ASKS_DECLINED: &str = "asks.declined";
+    /// Holder: which rails were tried. A request.
+    pub const RECORDS_APPEND: &str = "records.append";
     /// Holder: a transcript entry. A request.
     pub const SESSION_MESSAGE: &str = "session.message";
 }
@@ -138,7 +142,8 @@ pub struct Presence {
     pub ago_ms: Option<u64>,
 }
 
-/// Effective runtime flags, snapshotted by a holder per agent start or call.
+/// Effective runtime flags, snapshotted by a holder per agent start or call. Part of [`Welcome`], and payload of
+/// `flags.changed`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Flags {
     /// `features.acpElicitation`.

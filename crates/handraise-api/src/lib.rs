@@ -10,6 +10,7 @@ pub mod audit;
 pub mod error;
 pub mod event;
 pub mod frame;
+pub mod record;
 pub mod session;
 pub mod words;
 

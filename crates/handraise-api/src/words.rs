@@ -65,6 +65,8 @@ mirror!(Outcome {
 });
 mirror!(Provenance { Human, Client, NotShown, System });
 mirror!(Rail { Form, Url, Inbox, Token, Refuse });
+mirror!(Era { Push, Mrtr, Task, Acp, Local });
+mirror!(Declared { None, Bare, Form, Url, Both, Unknown });
 mirror!(OnDeadline { Decline, Refuse });
 mirror!(WireAction { Accept, Decline, Cancel });
 
@@ -162,6 +164,10 @@ mod tests {
         for outcome in core::Outcome::ALL {
             let json = serde_json::to_value(Outcome::from(*outcome)).unwrap();
             assert_eq!(json, outcome.as_str());
+        }
+        for declared in core::Declared::ALL {
+            let json = serde_json::to_value(Declared::from(*declared)).unwrap();
+            assert_eq!(json, declared.as_str());
         }
         for provenance in core::Provenance::ALL {
             let json = serde_json::to_value(Provenance::from(*provenance)).unwrap();

@@ -1,10 +1,15 @@
 //! The handle that agentctl and the other asking sides hold.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
 use futures_util::FutureExt as _;
 use handraise_api::{
     frame::{Flags, SessionUpdated},
+    record::Record,
     words::{HolderKind, Who},
 };
 use handraise_core::{
@@ -20,7 +25,7 @@ use tokio::{sync::mpsc, task::AbortHandle};
 use crate::{
     Command, InboxAddress, NewAsk, NewMessage, Settled, Token,
     dial::{ConnectError, Dialer},
-    state::{Shared, State},
+    state::Shared,
     upkeep::{keep_connected, keep_time},
 };
 
@@ -150,9 +155,20 @@ impl Holder {
         Self(Arc::new(Inner { shared, tasks: Vec::new(), is_detached: true, who, close: Duration::ZERO }))
     }
 
-    /// The runtime flags as of the latest welcome (F5). All off when detached.
+    /// The runtime flags as the inbox said last: in its welcome (F5), or when an operator has set one since. All off when
+    /// detached.
     pub fn flags(&self) -> Flags {
         self.0.shared.look(|state| state.flags)
+    }
+
+    /// Whether refusals may be asked about, as far as the inbox says: its flag `elicitation`. To be read for every call,
+    /// beside `HANDRAISE_ELICITATION` and the config file: off in any place wins, and what is not asked for that reason is
+    /// recorded `disabled`. While there is no connection the inbox's last word stands; without an inbox, and until it has
+    /// said something, nothing is off.
+    ///
+    /// Reads one value, waits for no lock, and may be called on any thread. A change arrives within a second.
+    pub fn elicitation(&self) -> bool {
+        self.0.shared.elicitation.load(Ordering::Relaxed)
     }
 
     /// How long ago an operator was last there who could answer: a page, `handraise inbox watch` or the picker, signed in
@@ -255,6 +271,26 @@ impl Holder {
         }
     }
 
+    /// Tells the inbox which rail was tried for an ask and how that ended (mcp.md, section 9): one record for each, and
+    /// never arguments or answers in it. The inbox keeps it under this holder's token and instance, and believes that it
+    /// was a human only where `ask` names an ask of this holder that a person has answered there (S15).
+    ///
+    /// Never waits: a record is sent after everything else, and kept until the inbox has acknowledged it. Where 4,096 wait
+    /// already, and where the inbox takes none, it is dropped and counted ([`records_dropped`](Self::records_dropped)).
+    /// Names beyond 128 bytes are cut. Without an inbox it does nothing.
+    pub fn record(&self, record: Record) {
+        if !self.0.is_detached {
+            let shared = &self.0.shared;
+            shared.records.push(record, shared.clock.boot_millis());
+            shared.outgoing.notify_one();
+        }
+    }
+
+    /// How many records were dropped.
+    pub fn records_dropped(&self) -> u64 {
+        self.0.shared.records.dropped()
+    }
+
     /// How many asks are open.
     pub fn open_asks(&self) -> usize {
         self.0.shared.look(|state| state.engine.open_asks())
@@ -298,7 +334,7 @@ impl Holder {
     /// every second meanwhile, so that one that comes back is not missed.
     pub async fn told(&self) {
         let shared = &self.0.shared;
-        let told = wait_until(shared, State::is_told);
+        let told = wait_until(shared, Shared::is_told);
         let hurry = async {
             loop {
                 shared.hurry.notify_one();
@@ -343,7 +379,11 @@ impl Holder {
         shared.outgoing.notify_one();
         shared.hurry.notify_one();
         // Closing in good order is a courtesy; the tasks end with the last handle at the latest.
-        let _ = tokio::time::timeout(self.0.close, wait_until(shared, |state| state.is_closed)).await;
+        let _ = tokio::time::timeout(
+            self.0.close,
+            wait_until(shared, |shared| shared.look(|state| state.is_closed)),
+        )
+        .await;
     }
 }
 
@@ -369,10 +409,10 @@ impl Holder {
 }
 
 /// Waits for a condition that an acknowledgement, or the end of the stream, may bring about.
-async fn wait_until(shared: &Shared, condition: impl Fn(&State) -> bool) {
+async fn wait_until(shared: &Shared, condition: impl Fn(&Shared) -> bool) {
     loop {
         let changed = shared.settled.notified();
-        if shared.look(&condition) {
+        if condition(shared) {
             return;
         }
         changed.await;

@@ -9,6 +9,7 @@ mod command;
 mod dial;
 mod holder;
 mod presence;
+mod records;
 mod requests;
 mod settled;
 mod state;

@@ -6,7 +6,10 @@
 use std::{
     collections::BTreeMap,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use handraise_api::{
@@ -23,6 +26,7 @@ use tokio::sync::{Notify, mpsc};
 use crate::{
     Command,
     presence::Operators,
+    records::Records,
     settled::{Answered, InboxRefusal, Latest},
     transcript::{EntryReceipt, Transcripts},
     wire,
@@ -38,6 +42,10 @@ pub(crate) struct Shared {
     pub(crate) clock: SharedClock,
     /// Beside the lock: whoever asks on the way of a call waits for nobody.
     pub(crate) operators: Operators,
+    /// What the inbox says of the flag `elicitation`; on until it has said something.
+    pub(crate) elicitation: AtomicBool,
+    /// Beside the lock for the same reason.
+    pub(crate) records: Records,
     /// There may be something to send.
     pub(crate) outgoing: Notify,
     /// The nearest deadline may have changed.
@@ -72,6 +80,7 @@ pub(crate) struct State {
 pub(crate) enum Sent {
     Notice(Receipt),
     Entry(EntryReceipt),
+    Records,
 }
 
 impl Shared {
@@ -93,6 +102,8 @@ impl Shared {
             state: Mutex::new(state),
             clock,
             operators: Operators::default(),
+            elicitation: AtomicBool::new(true),
+            records: Records::default(),
             outgoing: Notify::new(),
             timer: Notify::new(),
             settled: Notify::new(),
@@ -131,10 +142,44 @@ impl Shared {
         result
     }
 
+    /// Whether there is something to send.
+    pub(crate) fn has_outgoing(&self) -> bool {
+        self.look(State::has_outgoing) || self.records.has_unsent()
+    }
+
+    /// The next frame of ours, and what its response acknowledges. Records come last: nobody waits for them.
+    pub(crate) fn next_frame(&self, id: u64) -> Option<(String, Option<Sent>)> {
+        self.change(|state, now| state.next_frame(id, now)).or_else(|| {
+            let payload = self.records.next(self.clock.boot_millis())?;
+            Some((wire::request(id, action::RECORDS_APPEND, &payload), Some(Sent::Records)))
+        })
+    }
+
+    /// What was sent is acknowledged.
+    pub(crate) fn acknowledged(&self, sent: &Sent) {
+        match sent {
+            Sent::Records => self.records.acknowledged(),
+            sent => self.change(|state, _| state.acknowledged(sent)),
+        }
+    }
+
+    /// Whether the inbox knows everything.
+    pub(crate) fn is_told(&self) -> bool {
+        self.records.is_told() && self.look(State::is_told)
+    }
+
     /// A connection begins.
     pub(crate) fn connected(&self, welcome: &Welcome) {
         self.operators.welcomed(welcome.operators, self.clock.boot_millis());
+        self.records.connected();
+        self.elicitation.store(welcome.flags.elicitation, Ordering::Relaxed);
         self.change(|state, now| state.connected(welcome, now));
+    }
+
+    /// An operator has set a flag.
+    pub(crate) fn flags_changed(&self, flags: Flags) {
+        self.elicitation.store(flags.elicitation, Ordering::Relaxed);
+        self.change(|state, _| state.flags = flags);
     }
 
     /// The connection is over.
@@ -179,7 +224,7 @@ impl State {
         self.sessions.connected();
     }
 
-    pub(crate) fn has_outgoing(&self) -> bool {
+    fn has_outgoing(&self) -> bool {
         self.sessions.has_unsent()
             || self.engine.has_notice()
             || !self.declined.is_empty()
@@ -189,7 +234,7 @@ impl State {
     /// The next frame of ours, and what its response acknowledges. Where sessions stand comes first, so that what
     /// refers to them finds them. A few words go before an ask, since most often they were said before it; a long
     /// transcript comes last, so that no ask waits for it.
-    pub(crate) fn next_frame(&mut self, id: u64, now: Moment) -> Option<(String, Option<Sent>)> {
+    fn next_frame(&mut self, id: u64, now: Moment) -> Option<(String, Option<Sent>)> {
         if let Some(session) = self.sessions.next_unsent() {
             return Some((wire::event(action::SESSION_UPDATED, &wire::json(session)), None));
         }
@@ -215,10 +260,11 @@ impl State {
         Some((wire::request(id, action::SESSION_MESSAGE, &payload), Some(Sent::Entry(receipt))))
     }
 
-    pub(crate) fn acknowledged(&mut self, sent: &Sent) {
+    fn acknowledged(&mut self, sent: &Sent) {
         match sent {
             Sent::Notice(receipt) => self.engine.acknowledged(receipt),
             Sent::Entry(receipt) => self.transcripts.acknowledged(receipt),
+            Sent::Records => {}
         }
     }
 
@@ -229,8 +275,7 @@ impl State {
         self.engine.end(now, ask, EndCause::InboxRefused, &mut self.couriers);
     }
 
-    /// Whether the inbox knows everything.
-    pub(crate) fn is_told(&self) -> bool {
+    fn is_told(&self) -> bool {
         self.engine.is_acknowledged()
             && self.transcripts.is_acknowledged()
             && !self.sessions.has_unsent()

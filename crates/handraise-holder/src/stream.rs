@@ -16,7 +16,7 @@ use crate::{
     dial::Socket,
     requests::Requests,
     settled::InboxRefusal,
-    state::{Sent, Shared, State},
+    state::{Sent, Shared},
     wire::Incoming,
 };
 
@@ -167,12 +167,12 @@ impl<'a> Pump<'a> {
 
     fn is_done(&self) -> bool {
         self.requests.replies.is_empty()
-            && self.shared.look(|state| state.is_closing && (state.is_told() || !state.has_outgoing()))
+            && self.shared.look(|state| state.is_closing)
+            && (self.shared.is_told() || !self.shared.has_outgoing())
     }
 
     fn has_outgoing(&self) -> bool {
-        !self.requests.replies.is_empty()
-            || (self.in_flight.len() < WINDOW && self.shared.look(State::has_outgoing))
+        !self.requests.replies.is_empty() || (self.in_flight.len() < WINDOW && self.shared.has_outgoing())
     }
 
     /// The next message to write: responses first.
@@ -181,7 +181,7 @@ impl<'a> Pump<'a> {
             return Some(reply);
         }
         let id = self.next_id;
-        let (text, sent) = self.shared.change(|state, now| state.next_frame(id, now))?;
+        let (text, sent) = self.shared.next_frame(id)?;
         if let Some(sent) = sent {
             self.next_id += 1;
             self.in_flight.insert(id, (sent, Instant::now()));
@@ -242,10 +242,18 @@ impl<'a> Pump<'a> {
 
     /// An event of the inbox. What is not known here is ignored, and so is what cannot be read.
     fn hear(&self, frame: &Incoming<'_>) {
-        if frame.action == action::OPERATORS_PRESENCE
-            && let Ok(presence) = frame.payload()
-        {
-            self.shared.operators.said(presence, self.shared.clock.boot_millis());
+        match &*frame.action {
+            action::OPERATORS_PRESENCE => {
+                if let Ok(presence) = frame.payload() {
+                    self.shared.operators.said(presence, self.shared.clock.boot_millis());
+                }
+            }
+            action::FLAGS_CHANGED => {
+                if let Ok(flags) = frame.payload() {
+                    self.shared.flags_changed(flags);
+                }
+            }
+            _ => {}
         }
     }
 
@@ -260,16 +268,19 @@ impl<'a> Pump<'a> {
                     let refusal = InboxRefusal { code, message };
                     self.shared.change(|state, now| state.ask_refused(ask, refusal, now));
                 }
+                (Sent::Records, Some(code)) => {
+                    self.shared.records.refused(code == ErrorCode::UnknownAction);
+                }
                 // It will never be taken, so it counts as told.
                 (Sent::Notice(Receipt::Settled(_)) | Sent::Entry(_), Some(_)) => {}
-                (Sent::Notice(_) | Sent::Entry(_), _) => return Err(Lost::Refused(message)),
+                (Sent::Notice(_) | Sent::Entry(_) | Sent::Records, _) => return Err(Lost::Refused(message)),
             }
         }
         if matches!(sent, Sent::Notice(Receipt::Snapshot { .. })) {
             self.hear_of_refused(frame);
         }
         self.worked |= matches!(sent, Sent::Notice(Receipt::Snapshot { last: true }));
-        self.shared.change(|state, _| state.acknowledged(&sent));
+        self.shared.acknowledged(&sent);
         self.shared.settled.notify_waiters();
         Ok(())
     }

@@ -1,14 +1,12 @@
 //! The runtime flags: an operator's setting in the inbox wins over configuration (inbox.md, "Flags").
 
-use std::{
-    collections::BTreeMap,
-    sync::{PoisonError, RwLock},
-};
+use std::collections::BTreeMap;
 
 use handraise_api::{
     access::{Flag, FlagSource},
     frame,
 };
+use tokio::sync::watch;
 
 use crate::settings::{FlagSetting, FlagSettings};
 
@@ -18,17 +16,17 @@ const ADAPTIVE_PROFILES: &str = "profiles.adaptive";
 
 /// The flags that operators are offered: those that some holder of today reads. The others go to holders as the
 /// configuration has them, and a switch for them would do nothing.
-pub(crate) const OFFERED: [&str; 1] = [ACP_ELICITATION];
+pub(crate) const OFFERED: [&str; 2] = [ACP_ELICITATION, ELICITATION];
 
 #[derive(Debug)]
 pub(crate) struct RuntimeFlags {
     configured: FlagSettings,
-    set: RwLock<BTreeMap<String, bool>>,
+    set: watch::Sender<BTreeMap<String, bool>>,
 }
 
 impl RuntimeFlags {
-    pub(crate) const fn new(configured: FlagSettings, set: BTreeMap<String, bool>) -> Self {
-        Self { configured, set: RwLock::new(set) }
+    pub(crate) fn new(configured: FlagSettings, set: BTreeMap<String, bool>) -> Self {
+        Self { configured, set: watch::Sender::new(set) }
     }
 
     /// The offered flags as they are in force.
@@ -44,7 +42,7 @@ impl RuntimeFlags {
             ADAPTIVE_PROFILES => self.configured.adaptive_profiles,
             _ => return None,
         };
-        let set = self.set.read().unwrap_or_else(PoisonError::into_inner).get(name).copied();
+        let set = self.set.borrow().get(name).copied();
         let FlagSetting { value, source } = match set {
             // Off in either place wins: a host that switched questions off is not overruled from a browser.
             Some(true) if name == ELICITATION && !configured.value => configured,
@@ -56,11 +54,17 @@ impl RuntimeFlags {
 
     /// Notes what an operator set.
     pub(crate) fn note(&self, name: &str, value: Option<bool>) {
-        let mut set = self.set.write().unwrap_or_else(PoisonError::into_inner);
-        match value {
-            Some(value) => set.insert(name.to_owned(), value),
-            None => set.remove(name),
-        };
+        self.set.send_modify(|set| {
+            match value {
+                Some(value) => set.insert(name.to_owned(), value),
+                None => set.remove(name),
+            };
+        });
+    }
+
+    /// Changes whenever an operator sets one.
+    pub(crate) fn watch(&self) -> watch::Receiver<BTreeMap<String, bool>> {
+        self.set.subscribe()
     }
 
     /// The flags as holders are told (F5).

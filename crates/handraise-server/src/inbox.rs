@@ -25,7 +25,7 @@ pub(crate) struct Inbox {
     pub(crate) open: OpenAsks,
     pub(crate) events: Events,
     pub(crate) surfaces: Arc<Surfaces>,
-    pub(crate) flags: RuntimeFlags,
+    pub(crate) flags: Arc<RuntimeFlags>,
     pub(crate) agents: Agents,
     pub(crate) metrics: Metrics,
     /// Sessions of which operators are to be told how they stand.

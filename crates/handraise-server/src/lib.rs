@@ -82,7 +82,7 @@ pub async fn serve(
     let left_to_send = store.last_notice().await?;
     let access =
         Access::load(store.clone(), Arc::clone(&settings.clock), settings.timing.page_session).await?;
-    let flags = RuntimeFlags::new(settings.flags, store.flags().await?);
+    let flags = Arc::new(RuntimeFlags::new(settings.flags, store.flags().await?));
     let (local, socket) = local::listen(&data_dir)?;
     let url = format!("http://{}", reachable(address));
     local::announce(&data_dir, &url, &socket, &access).await?;

@@ -18,6 +18,7 @@ pub(crate) enum Refused {
     TokenEventStreams,
     HolderAsks,
     HolderRate,
+    HolderRecords,
     TokenAsks,
     TokenBytes,
     TokenSessions,
@@ -31,7 +32,7 @@ pub(crate) enum Refused {
 }
 
 impl Refused {
-    const ALL: [Self; 17] = [
+    const ALL: [Self; 18] = [
         Self::Connections,
         Self::Strangers,
         Self::TokenConnections,
@@ -39,6 +40,7 @@ impl Refused {
         Self::TokenEventStreams,
         Self::HolderAsks,
         Self::HolderRate,
+        Self::HolderRecords,
         Self::TokenAsks,
         Self::TokenBytes,
         Self::TokenSessions,
@@ -72,6 +74,7 @@ impl Refused {
             Self::TokenEventStreams => "token_event_streams",
             Self::HolderAsks => "holder_asks",
             Self::HolderRate => "holder_rate",
+            Self::HolderRecords => "holder_records",
             Self::TokenAsks => "token_asks",
             Self::TokenBytes => "token_bytes",
             Self::TokenSessions => "token_sessions",
@@ -94,6 +97,8 @@ pub(crate) struct Metrics {
     /// By reason; the last counts those that this inbox has no word for.
     declined: Vec<AtomicU64>,
     submissions: AtomicU64,
+    records: AtomicU64,
+    records_dropped: AtomicU64,
 }
 
 /// The label of asks that a holder declined for a reason that this inbox does not know.
@@ -108,6 +113,8 @@ impl Default for Metrics {
             refused: counters(Refused::ALL.len()),
             declined: counters(DECLINE_REASONS.len() + 1),
             submissions: AtomicU64::new(0),
+            records: AtomicU64::new(0),
+            records_dropped: AtomicU64::new(0),
         }
     }
 }
@@ -142,6 +149,16 @@ impl Metrics {
 
     pub(crate) fn submitted(&self) {
         self.submissions.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts records that are kept.
+    pub(crate) fn records(&self, count: u64) {
+        self.records.fetch_add(count, Ordering::Relaxed);
+    }
+
+    /// Counts records that are not: no room at their holder, or no sense in them.
+    pub(crate) fn records_dropped(&self, count: u64) {
+        self.records_dropped.fetch_add(count, Ordering::Relaxed);
     }
 
     /// The text that Prometheus reads. `open`, `holders` and `streams` are counted by those who know.
@@ -188,6 +205,18 @@ impl Metrics {
             "counter",
             "Answers and skips taken since start.",
             one(self.submissions.load(Ordering::Relaxed)),
+        );
+        family(
+            "handraise_records_total",
+            "counter",
+            "Records of rails that holders tried, taken since start.",
+            one(self.records.load(Ordering::Relaxed)),
+        );
+        family(
+            "handraise_records_dropped_total",
+            "counter",
+            "Records that holders had no room for, that came too fast or that could not be read, since start.",
+            one(self.records_dropped.load(Ordering::Relaxed)),
         );
         family(
             "handraise_refused_total",

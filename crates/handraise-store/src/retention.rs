@@ -3,7 +3,7 @@
 use jiff::SignedDuration;
 
 use crate::{
-    Now, Store, StoreError, audit, on,
+    Now, Store, StoreError, audit, on, records,
     statement::{Sql, Statement},
 };
 
@@ -18,6 +18,8 @@ pub struct Retention {
     pub instances: SignedDuration,
     /// What was refused because of who said it.
     pub audit: SignedDuration,
+    /// Records of the rails that were tried.
+    pub records: SignedDuration,
 }
 
 impl Default for Retention {
@@ -27,6 +29,7 @@ impl Default for Retention {
             transcripts: SignedDuration::from_hours(30 * 24),
             instances: SignedDuration::from_hours(7 * 24),
             audit: SignedDuration::from_hours(90 * 24),
+            records: SignedDuration::from_hours(90 * 24),
         }
     }
 }
@@ -87,7 +90,8 @@ const OLD_INSTANCES: &str =
 const FORGET_INSTANCE: Sql =
     &["DELETE FROM instances WHERE id = $1 AND boot_lost IS NOT NULL AND lost_at < $2 AND open_asks = 0"];
 /// Tokens that have nothing in here any more.
-const EMPTY_HOLDINGS: &str = "DELETE FROM holdings WHERE instances = 0 AND sessions = 0 AND asks = 0";
+const EMPTY_HOLDINGS: &str =
+    "DELETE FROM holdings WHERE instances = 0 AND sessions = 0 AND asks = 0 AND records = 0";
 
 impl Store {
     /// Takes over the rows of earlier runs; returns how many runs there have been, this one included.
@@ -122,8 +126,9 @@ impl Store {
         let transcripts = self.forget_transcripts(cutoff(keep.transcripts)).await?;
         let instances = self.forget_instances(cutoff(keep.instances)).await?;
         let audit = self.forget_rows(&[audit::OLD], cutoff(keep.audit)).await?;
+        let records = self.forget_rows(&[records::OLD], cutoff(keep.records)).await?;
         on!(self, db => db.write(Statement::new(&[EMPTY_HOLDINGS])).await)?;
-        Ok(asks || transcripts || instances || audit)
+        Ok(asks || transcripts || instances || audit || records)
     }
 
     /// Runs a statement that forgets `$2` rows that are older than `$1`.

@@ -173,11 +173,11 @@ pub(crate) const fn kind_word(kind: HolderKind) -> &'static str {
     }
 }
 
-fn holder_kind(word: &str) -> Result<HolderKind, Failure> {
+pub(crate) fn holder_kind(word: &str) -> Result<HolderKind, Failure> {
     [HolderKind::Agent, HolderKind::Gateway, HolderKind::Ask, HolderKind::Tool, HolderKind::Hook]
         .into_iter()
         .find(|kind| kind_word(*kind) == word)
-        .ok_or_else(|| Failure::row("asks", format!("'{word}' is no kind of holder")))
+        .ok_or_else(|| Failure::row("holders", format!("'{word}' is no kind of holder")))
 }
 
 #[cfg(test)]

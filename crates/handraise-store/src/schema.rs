@@ -5,7 +5,7 @@ use sqlx::{
     migrate::{Migration, MigrationType, Migrator},
 };
 
-use crate::{audit, holdings, outbox};
+use crate::{audit, holdings, outbox, records};
 
 /// `(version, what it does, statements)`.
 const STEPS: &[(i64, &str, &str)] = &[
@@ -16,6 +16,7 @@ const STEPS: &[(i64, &str, &str)] = &[
     (5, "whose asks are whose", OWNERS),
     (6, "what was refused because of who said it", audit::STEP),
     (7, "fewer pages for every ask", outbox::LIGHTER),
+    (8, "records of the rails that were tried", records::STEP),
 ];
 
 /// The latest version.

@@ -43,6 +43,8 @@ mod presence;
 #[cfg(test)]
 mod receipts;
 #[cfg(test)]
+mod records;
+#[cfg(test)]
 mod secrets;
 #[cfg(test)]
 mod signals;

@@ -11,7 +11,7 @@ use tokio::runtime::Runtime;
 use crate::support::{Events, Home, Up, call, wait_for};
 
 /// A holder on the socket of an inbox, with a clock of its own.
-fn holder(home: &Home, runtime: &Runtime, clock: &ManualClock) -> Holder {
+pub(crate) fn holder(home: &Home, runtime: &Runtime, clock: &ManualClock) -> Holder {
     let file = std::fs::read_to_string(home.data_dir().join("inbox.json")).unwrap();
     let file: serde_json::Value = serde_json::from_str(&file).unwrap();
     let timing = Timing { backoff_max: Duration::from_millis(200), ..Timing::default() };

@@ -139,16 +139,32 @@ async fn who_could_answer_is_known_while_the_stream_is_up_and_remembered_beyond_
         .await;
     };
     holds(Some(Duration::ZERO)).await;
+    assert!(holder.elicitation());
+    let off =
+        r#"{"acp_elicitation":true,"elicitation":false,"adaptive_profiles":false,"of_a_later_version":1}"#;
+    for payload in ["null", off, "{}"] {
+        let text = format!(r#"{{"type":"event","action":"flags.changed","payload":{payload}}}"#);
+        stream.send_text(text).await;
+    }
+    soon(async {
+        while holder.elicitation() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    })
+    .await;
+    assert!(!holder.flags().elicitation);
     inbox.clock.advance(Duration::from_secs(600));
     assert_eq!(holder.operator_last_there(), Some(Duration::ZERO));
 
     stream.cut();
     holds(None).await;
+    assert!(!holder.elicitation(), "the last word stands");
     inbox.clock.advance(Duration::from_secs(5));
     let mut stream = inbox.next().await;
     stream.operators = Some(Presence { live: false, ago_ms: None });
     stream.welcome(2).await;
     holds(Some(Duration::from_secs(5))).await;
+    assert!(holder.elicitation());
 
     // An inbox of an earlier version says nothing of it.
     stream.cut();
@@ -156,7 +172,8 @@ async fn who_could_answer_is_known_while_the_stream_is_up_and_remembered_beyond_
     stream.welcome(3).await;
     stream.snapshot().await;
     assert_eq!(holder.operator_last_there(), None);
-    assert_eq!(Holder::detached().operator_last_there(), None);
+    let detached = Holder::detached();
+    assert_eq!((detached.operator_last_there(), detached.elicitation()), (None, true));
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 mod announcing;
 mod news;
 mod rate;
+mod records;
 mod refused;
 mod snapshot;
 mod talk;
@@ -219,13 +220,13 @@ async fn greet(
     };
     let closed = app.shutdown.child_token();
     let (connection, queue) = Connection::new(instance.clone(), epoch, hello.kind, Arc::clone(grant), closed);
-    let (news, operators) = News::after_welcome(app);
+    let (news, flags, operators) = News::after_welcome(&app.surfaces, &app.flags);
     let welcome = Welcome {
         protocol: PROTOCOL,
         instance,
         resume_secret: fresh_secret,
         epoch,
-        flags: app.flags.for_holders(),
+        flags,
         limits: app.settings.limits,
         operators: Some(operators),
     };

@@ -1,6 +1,6 @@
-//! How fast a holder may open asks: the inbox's own count, for holders that do not keep to theirs (S37).
+//! How fast a holder may open asks and append records: the inbox's own count, for holders that do not keep to theirs (S37).
 
-/// A bucket of asks that may be opened at once. It is as deep as a holder may have asks open, because one that was cut
+/// A bucket, here of asks that may be opened at once. It is as deep as a holder may have asks open, because one that was cut
 /// off tells of all that opened meanwhile, and fills up at the rate that holders keep to.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rate {

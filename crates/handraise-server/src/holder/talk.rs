@@ -15,7 +15,15 @@ use handraise_api::{
 use handraise_core::AskId;
 use handraise_store::{Appended, Claim, Full, Settled};
 
-use super::{End, cut, payload, rate::Rate, read, refused::Said, short, snapshot::Snapshot};
+use super::{
+    End, cut, payload,
+    rate::Rate,
+    read,
+    records::{RECORDS_AT_ONCE, RECORDS_PER_SECOND},
+    refused::Said,
+    short,
+    snapshot::Snapshot,
+};
 use crate::{
     agents, answering,
     hub::{Connection, Reply, Slot, refusal},
@@ -38,13 +46,16 @@ pub(super) struct Talk<'a> {
     slot: &'a Slot,
     pub(super) snapshot: Option<Snapshot>,
     pub(super) rate: Rate,
+    pub(super) records: Rate,
 }
 
 impl<'a> Talk<'a> {
     pub(super) fn new(app: &'a App, connection: &'a Arc<Connection>, slot: &'a Slot) -> Self {
         let limits = app.settings.limits;
-        let rate = Rate::new(limits.open_asks, limits.asks_per_second, app.now().boot.as_millis());
-        Self { app, connection, slot, snapshot: None, rate }
+        let now = app.now().boot.as_millis();
+        let rate = Rate::new(limits.open_asks, limits.asks_per_second, now);
+        let records = Rate::new(RECORDS_AT_ONCE, RECORDS_PER_SECOND, now);
+        Self { app, connection, slot, snapshot: None, rate, records }
     }
 
     pub(super) async fn listen(&mut self, stream: &mut SplitStream<WebSocket>, silence: Duration) -> End {
@@ -125,6 +136,7 @@ impl<'a> Talk<'a> {
             action::ASK_SETTLED => self.settled(frame).await.map(all_taken),
             action::SESSION_UPDATED => self.session_updated(frame).await.map(all_taken),
             action::SESSION_MESSAGE => self.session_message(frame).await.map(all_taken),
+            action::RECORDS_APPEND => self.append_records(frame).await.map(all_taken),
             action::ASKS_DECLINED => self.declined(frame).map(all_taken).map_err(Said::from),
             unknown => {
                 let unknown: String = unknown.chars().take(64).collect();

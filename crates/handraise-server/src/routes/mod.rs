@@ -13,6 +13,7 @@ mod holder;
 mod holder_proof;
 mod login;
 mod openapi;
+mod records;
 mod said;
 mod seen;
 mod session;
@@ -57,6 +58,7 @@ pub(crate) fn router(app: App, walls: Walls) -> Router {
         .route("/sessions/{id}/cancel", post(session::cancel))
         .route("/agents", get(agents::list))
         .route("/audit", get(audit::list))
+        .route("/records", get(records::list))
         .route("/flags", get(flags::list))
         .route("/flags/{name}", put(flags::set))
         .route("/tokens", get(tokens::list).post(tokens::create))

@@ -8,8 +8,8 @@ use utoipa::{
 };
 
 use super::{
-    agents, answer, answer_batch, ask, asks, audit, events, flags, holder, holder_proof, login, seen,
-    session as session_routes, session_start, sessions, tokens,
+    agents, answer, answer_batch, ask, asks, audit, events, flags, holder, holder_proof, login, records,
+    seen, session as session_routes, session_start, sessions, tokens,
 };
 
 #[derive(OpenApi)]
@@ -30,6 +30,7 @@ use super::{
         session_routes::cancel,
         agents::list,
         audit::list,
+        records::list,
         flags::list,
         flags::set,
         tokens::list,

@@ -2,6 +2,8 @@
 
 use std::{os::unix::fs::PermissionsExt as _, time::Duration};
 
+use handraise_api::{access::FlagSource, frame::action};
+use handraise_server::FlagSetting;
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
@@ -312,7 +314,7 @@ async fn flags_are_set_listed_and_taken_back() {
     };
     let flags = rig.get("/flags").await.json();
     let names = flags["flags"].as_array().unwrap().iter().map(|flag| flag["name"].clone());
-    assert_eq!(names.collect::<Vec<_>>(), ["features.acpElicitation"]);
+    assert_eq!(names.collect::<Vec<_>>(), ["features.acpElicitation", "elicitation"]);
     let set = put("features.acpElicitation", json!(false)).await.json();
     assert_eq!(set, json!({"name": "features.acpElicitation", "value": false, "source": "setting"}));
     // F5: a holder that dials from now on hears of it.
@@ -323,8 +325,43 @@ async fn flags_are_set_listed_and_taken_back() {
     assert_eq!(put("unknown", json!(true)).await.status, StatusCode::NOT_FOUND);
     assert_eq!(put("features.acpElicitation", json!("off")).await.status, StatusCode::BAD_REQUEST);
     // What nobody reads yet is no switch.
-    for name in ["elicitation", "profiles.adaptive"] {
-        assert_eq!(put(name, json!(false)).await.status, StatusCode::NOT_FOUND, "{name}");
+    assert_eq!(put("profiles.adaptive", json!(false)).await.status, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn a_holder_hears_at_once_that_an_operator_has_switched_questions_off() {
+    let off = FlagSetting { value: false, source: FlagSource::Environment };
+    for configured in [FlagSetting { value: true, source: FlagSource::Default }, off] {
+        let rig = rig_with(|settings| settings.flags.elicitation = configured).await;
+        let put = async |value: Value| {
+            let body = json!({"value": value});
+            rig.call(Method::PUT, "/flags/elicitation", &rig.file.admin_token, Some(body)).await.json()
+        };
+        let mut holder = rig.dial(&rig.file.holder_token).await;
+        assert_eq!(holder.hello(None).await.flags.elicitation, configured.value);
+        // The same as before is no news.
+        put(json!(configured.value)).await;
+        assert_eq!(put(json!(false)).await["value"], false);
+        if configured.value {
+            let told = holder.hears(action::FLAGS_CHANGED).await;
+            assert_eq!((&told["elicitation"], &told["acp_elicitation"]), (&json!(false), &json!(true)));
+            assert_eq!(
+                put(Value::Null).await,
+                json!({"name": "elicitation", "value": true, "source": "default"})
+            );
+            assert_eq!(holder.hears(action::FLAGS_CHANGED).await["elicitation"], true);
+        } else {
+            // Off in either place wins: a host that switched questions off is not overruled from a browser.
+            assert_eq!(
+                put(json!(true)).await,
+                json!({"name": "elicitation", "value": false, "source": "environment"})
+            );
+            put(json!(null)).await;
+            let body = json!({"value": false});
+            rig.call(Method::PUT, "/flags/features.acpElicitation", &rig.file.admin_token, Some(body)).await;
+            let told = holder.hears(action::FLAGS_CHANGED).await;
+            assert_eq!((&told["elicitation"], &told["acp_elicitation"]), (&json!(false), &json!(false)));
+        }
     }
 }
 

@@ -21,6 +21,8 @@ mod presence;
 #[cfg(test)]
 mod provenance;
 #[cfg(test)]
+mod records;
+#[cfg(test)]
 mod rig;
 #[cfg(test)]
 mod routes;

@@ -55,6 +55,7 @@ const TABLE: &[(&str, &str, [u16; 7])] = &[
     ("POST", "/api/v1/sessions/{id}/cancel", admin(404)),
     ("GET", "/api/v1/agents", admin(200)),
     ("GET", "/api/v1/audit", admin(200)),
+    ("GET", "/api/v1/records", viewer(200)),
     ("GET", "/api/v1/flags", admin(200)),
     ("PUT", "/api/v1/flags/{name}", admin(400)),
     ("GET", "/api/v1/tokens", admin(200)),

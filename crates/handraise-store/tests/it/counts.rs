@@ -217,7 +217,7 @@ async fn rows_of_before_the_counts_are_counted_when_the_database_is_opened() {
          ALTER TABLE instances DROP COLUMN open_bytes; ALTER TABLE sessions DROP COLUMN waiting; \
          ALTER TABLE sessions DROP COLUMN token; ALTER TABLE asks DROP COLUMN token; \
          ALTER TABLE sessions DROP COLUMN background; ALTER TABLE asks DROP COLUMN holder_owner; \
-         DROP TABLE audit; CREATE INDEX asks_open_by_due ON asks (due) WHERE state = 'open'; \
+         DROP TABLE audit; DROP TABLE records; CREATE INDEX asks_open_by_due ON asks (due) WHERE state = 'open'; \
          CREATE INDEX sessions_by_update ON sessions (updated_at); DROP TABLE outbox; \
          CREATE TABLE outbox (id BIGINT PRIMARY KEY NOT NULL, kind TEXT NOT NULL, ask TEXT NOT NULL, \
          at BIGINT NOT NULL); DELETE FROM _sqlx_migrations WHERE version > 1; ",

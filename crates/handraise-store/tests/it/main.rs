@@ -15,4 +15,6 @@ mod model;
 #[cfg(test)]
 mod open;
 #[cfg(test)]
+mod records;
+#[cfg(test)]
 mod support;
