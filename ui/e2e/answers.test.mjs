@@ -384,6 +384,35 @@ test("s40 a permission needs a choice made on its card; a confirm has no shortcu
   });
 });
 
+test("s26 a guarded call is not accepted before all of it was shown, and the server's words for it are marked", async () => {
+  const sample = sampleAsks().find((one) => one.id === "0192-confirm");
+  const lines = Array.from({ length: 400 }, (_, n) => `"key${n}":"value"`).join("\n");
+  const long = { ...sample, confirm: { ...sample.confirm, arguments: lines, preview: "214 recipients" } };
+  await on([long], async (page, mock) => {
+    await page.getByText("What it would do, in the server’s own words", { exact: true }).waitFor();
+    await still(page);
+    await page.getByRole("button", { name: "Send e-mail", exact: true }).click();
+    await page.getByText("Show all of the call first.").waitFor();
+    assert.equal(answers(mock, "0192-confirm").length, 0);
+    await page.getByRole("button", { name: /Show the other/ }).click();
+    await still(page);
+    await page.getByRole("button", { name: "Send e-mail", exact: true }).click();
+    await settled(page);
+    assert.equal(answers(mock, "0192-confirm").length, 1);
+  });
+});
+
+test("an answer to a parked ask is said to wait for the next call", async () => {
+  const sample = sampleAsks().find((one) => one.id === "0192-device");
+  const until = new Date(Date.now() + 12.5 * 60_000).toISOString();
+  await on([{ ...sample, parked_until: until, deadline: until }], async (page, mock) => {
+    await page.getByText("emulator-5554").click();
+    await page.getByRole("button", { name: "Keep my answer", exact: true }).click();
+    await page.getByText("The next identical call uses it once, unasked.").waitFor();
+    assert.equal(answers(mock, "0192-device").length, 1);
+  });
+});
+
 test("keys of an input method submit nothing", async () => {
   await on([ask("a", { questions: [question("n", "text", "Note?")], message: "Form" })], async (page, mock) => {
     await field(page, "Note?").focus();

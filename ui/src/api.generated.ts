@@ -191,9 +191,12 @@ export interface Confirm {
   target: string | null;
   /** The act in words, for the button. */
   action: string | null;
-  /** Canonical JSON text of the arguments. */
+  /**
+   * Exactly the canonical JSON text of the arguments that is bound to the answer, cut at its members: one a line. What
+   * hides in it is escaped.
+   */
   arguments: string;
-  /** What the upstream's preview says. */
+  /** What the upstream's preview says: that server's own words, and shown as such. */
   preview: string | null;
 }
 
@@ -431,7 +434,7 @@ export interface Question {
 export type Rail = "form" | "url" | "inbox" | "token" | "refuse";
 
 /** One rail that was tried for one ask. Names are what somebody calls themselves or a thing: claims, 128 bytes at most. */
-export interface Record {
+export interface RailRecord {
   /** What the caller of this request declared that it can be asked with. */
   declared: Declared;
   /** The protocol generation of this request. */
@@ -459,7 +462,7 @@ export interface Record {
 }
 
 /** A record as the inbox keeps it. */
-export type RecordEntry = Record & {
+export type RecordEntry = RailRecord & {
   /** Rises with the time of arrival; some numbers may be missing. */
   id: number;
   /** When it was made. */

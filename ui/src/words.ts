@@ -212,7 +212,8 @@ export const confirmAct = (tool: string) => `Run ${tool}`;
 export const confirmAccount = "account";
 export const confirmTarget = "target";
 export const confirmArguments = "Arguments of the call";
-export const confirmPreview = "What it would do";
+export const confirmPreview = "What it would do, in the server’s own words";
+export const confirmHidden = "Show all of the call first.";
 
 export const linkOpen = (host: string) => `Open ${host} ↗`;
 export const linkOpenAnyway = "Open anyway ↗";
@@ -223,9 +224,9 @@ export const linkDisguise = (name: string) => `“${name}” before the @ is not
 export const linkUnencrypted = "Not encrypted: what you enter there can be read on the way.";
 export const linkUnusable = "This is no web address that the page would open.";
 
-export const endMine = (kind: HolderKind, time: string, where: string) => ({
+export const endMine = (kind: HolderKind, time: string, where: string, parked: boolean) => ({
   title: `You answered, the ${HOLDERS[kind]} has it`,
-  text: `${time}, ${where}. The ${kind === "ask" ? "script" : "same call"} goes on.`,
+  text: `${time}, ${where}. ${parked ? "The next identical call uses it once, unasked" : `The ${kind === "ask" ? "script" : "same call"} goes on`}.`,
 });
 export const endSkipped = (kind: HolderKind, reason: string | null) => ({
   title: "You skipped it",

@@ -113,9 +113,10 @@ pub struct Confirm {
     /// The act in words, for the button.
     #[schema(required)]
     pub action: Option<String>,
-    /// Canonical JSON text of the arguments.
+    /// Exactly the canonical JSON text of the arguments that is bound to the answer, cut at its members: one a line. What
+    /// hides in it is escaped.
     pub arguments: String,
-    /// What the upstream's preview says.
+    /// What the upstream's preview says: that server's own words, and shown as such.
     #[schema(required)]
     pub preview: Option<String>,
 }

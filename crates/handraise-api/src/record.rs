@@ -13,7 +13,9 @@ pub const MAX_RECORDS: usize = 64;
 pub const MAX_NAME_BYTES: usize = 128;
 
 /// One rail that was tried for one ask. Names are what somebody calls themselves or a thing: claims, 128 bytes at most.
+// In the page's TypeScript `Record` is another thing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = RailRecord)]
 #[serde(rename_all = "camelCase")]
 pub struct Record {
     /// What the caller of this request declared that it can be asked with.

@@ -14,7 +14,7 @@ import { usePainted } from "../state/painted.ts";
 import { reported, useSeen } from "../state/seen.ts";
 import { dismiss, submissionOf, submissions, submit } from "../state/submissions.ts";
 import * as words from "../words.ts";
-import { Confirm } from "./confirm.tsx";
+import { Confirm, isCut } from "./confirm.tsx";
 import { Countdown } from "./countdown.tsx";
 import { Foot } from "./foot.tsx";
 import { asker, From } from "./from.tsx";
@@ -121,7 +121,8 @@ export function Card({ live, ask, boxed = false, focus = false, together = false
       return;
     }
     if (risk) {
-      void send(confirmation(ask, toAnswers(ask, draft.entries, painted)), false, "");
+      if (isCut(root.current)) setSaid(words.confirmHidden);
+      else void send(confirmation(ask, toAnswers(ask, draft.entries, painted)), false, "");
       return;
     }
     if (ask.mode === "url") {

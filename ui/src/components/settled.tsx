@@ -70,7 +70,7 @@ function sentence({ live, ask, end, settlement, submission }: Props): { title: s
   const who = settlement.by === null ? words.endAnotherOperator : plain(settlement.by, 60);
   switch (end) {
     case "mine":
-      return words.endMine(kind, time, words.endInInbox);
+      return words.endMine(kind, time, words.endInInbox, ask.parked_until !== null);
     case "mine-skipped":
       return words.endSkipped(kind, settlement.reason === null || settlement.reason === "" ? null : plain(settlement.reason, 500));
     case "other":

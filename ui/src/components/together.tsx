@@ -11,6 +11,7 @@ import { reported } from "../state/seen.ts";
 import { submitTogether } from "../state/submissions.ts";
 import * as words from "../words.ts";
 import { Card, focusFirst } from "./card.tsx";
+import { isCut } from "./confirm.tsx";
 
 /** No question of such an ask is filled in for the operator (S40). */
 const NOTHING_FILLED_IN: ReadonlySet<string> = new Set();
@@ -33,6 +34,7 @@ export function Together({ live }: { live: Live }) {
       focusFirst(root.current?.querySelector(`[data-ask="${CSS.escape(left.id)}"]`) ?? null, left.questions[0]?.id);
       return;
     }
+    if (isCut(root.current)) return setSaid(words.confirmHidden);
     setSaid("");
     const answers = new Map<Ask, Answer[]>(open.map((ask) => [ask, toAnswers(ask, entries(ask), NOTHING_FILLED_IN)]));
     await Promise.all(open.map((ask) => reported(live, ask)));

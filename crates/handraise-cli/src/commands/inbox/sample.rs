@@ -2,7 +2,7 @@
 
 use handraise_api::{
     Timestamp,
-    ask::{Ask, AskContent, Choice, Constraints, Implementation, Origin, Question, Settlement},
+    ask::{Ask, AskContent, Choice, Confirm, Constraints, Implementation, Origin, Question, Settlement},
     words::{
         AskState, Companion, HolderKind, Kind, Mode, OnDeadline, Outcome, Provenance, Rail, Source, Who,
         WireAction,
@@ -76,6 +76,27 @@ pub(super) fn single(source: Source) -> Ask {
     ask.content.questions = vec![question("answer", Kind::Single, &["yes", "no"])];
     (ask.content.allows_partial, ask.content.allows_text_with_selection) = (false, false);
     with_content(ask.content)
+}
+
+/// A guarded call.
+pub(super) fn confirm() -> Ask {
+    let mut ask = single(Source::Confirm);
+    ask.content.message = "Send e-mail to 214 people".into();
+    ask.content.on_deadline = Some(OnDeadline::Refuse);
+    ask.content.confirm = Some(Confirm {
+        tool: "mail_send".into(),
+        account: Some("sales@example.com".into()),
+        target: Some("customers-eu".into()),
+        action: Some("Send e-mail".into()),
+        arguments: "\"draftId\":\"r-5521\"\n\"subject\":\"Price change\"".into(),
+        preview: Some("214 recipients".into()),
+    });
+    ask.content.questions = vec![Question { required: true, ..question("confirm", Kind::Boolean, &[]) }];
+    let mut ask = with_content(ask.content);
+    ask.origin.holder = HolderKind::Gateway;
+    ask.origin.client = Some(Implementation { name: "some client".into(), version: Some("2.1".into()) });
+    ask.origin.server = Some("mail".into());
+    ask
 }
 
 fn with_content(content: AskContent) -> Ask {

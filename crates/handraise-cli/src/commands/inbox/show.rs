@@ -49,6 +49,7 @@ fn text(ask: &Ask, now: Timestamp) -> String {
         lines.push(format!("page: {}", escape::line(url)));
     }
     if let Some(confirm) = &ask.content.confirm {
+        lines.push(String::new());
         lines.push(format!("tool: {}", escape::line(&confirm.tool)));
         let rest = [("account", &confirm.account), ("target", &confirm.target), ("act", &confirm.action)];
         for (word, text) in rest {
@@ -57,7 +58,7 @@ fn text(ask: &Ask, now: Timestamp) -> String {
         lines.push("arguments:".to_owned());
         lines.extend(all_lines(&confirm.arguments, "  "));
         if let Some(preview) = &confirm.preview {
-            lines.push("what it would do:".to_owned());
+            lines.push(format!("{}:", words::PREVIEW));
             lines.extend(all_lines(preview, "  "));
         }
     }
@@ -157,6 +158,34 @@ Which database?
         assert_eq!(text(&sample::ask(), sample::now()), expected);
         let settled = text(&sample::settled(sample::ask()), sample::now());
         assert!(settled.contains("Ada answered nothing at 14:00:00 UTC (a human)"), "{settled}");
+    }
+
+    #[test]
+    fn s26_a_guarded_call_is_shown_whole_and_the_servers_words_for_it_are_marked() {
+        let ask = sample::confirm();
+        let expected = "\
+gateway with token laptop, calls itself “some client 2.1”, for server “mail” asks to confirm
+ask 01927c4a-7a3e-7b61-8a1e-3f7a2b3c4d5e, confirm, opened 2026-11-29T14:00:00Z
+9 min 0 s left, then it is refused
+
+Send e-mail to 214 people
+
+tool: mail_send
+account: sales@example.com
+target: customers-eu
+act: Send e-mail
+arguments:
+  \"draftId\":\"r-5521\"
+  \"subject\":\"Price change\"
+what it would do, in the server's own words:
+  214 recipients
+
+1. What about confirm?
+   yes or no, needed
+   confirm=true  “Yes”
+   confirm=false  “No”
+";
+        assert_eq!(text(&ask, sample::now()), expected);
     }
 
     #[test]

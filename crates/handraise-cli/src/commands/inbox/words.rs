@@ -12,6 +12,9 @@ use handraise_api::{
 use handraise_transport::escape;
 use jiff::tz::TimeZone;
 
+/// Stands above what a guarded call's server says that it would do: it is that server's word alone.
+pub(crate) const PREVIEW: &str = "what it would do, in the server's own words";
+
 /// Somebody's text in one line of at most `limit` characters. What is left out is counted (S26).
 pub(crate) fn brief(text: &str, limit: usize) -> String {
     let count = text.chars().count();
@@ -93,8 +96,14 @@ pub(crate) fn seconds_left(ask: &Ask, now: Timestamp) -> Option<i64> {
     ask.deadline.map(|deadline| deadline.duration_since(now).as_secs())
 }
 
-/// How long is left, and what happens then.
+/// How long is left, and what happens then. One that is parked has no call that waits for it.
 pub(crate) fn left(ask: &Ask, now: Timestamp) -> String {
+    if let Some(seconds) = parked_for(ask, now) {
+        let span = span(seconds);
+        return format!(
+            "The call ended without an answer. Answer within {span}: the next identical call uses it once, unasked."
+        );
+    }
     let Some(seconds) = seconds_left(ask, now) else {
         return "It waits for you, without a deadline".to_owned();
     };
@@ -109,8 +118,17 @@ pub(crate) fn left(ask: &Ask, now: Timestamp) -> String {
     format!("{} left, {then}", span(seconds))
 }
 
+/// How long an answer to a parked ask is still of use, in seconds.
+fn parked_for(ask: &Ask, now: Timestamp) -> Option<i64> {
+    let seconds = ask.parked_until?.duration_since(now).as_secs();
+    (seconds > 0).then_some(seconds)
+}
+
 /// The same for a list.
 pub(crate) fn left_briefly(ask: &Ask, now: Timestamp) -> String {
+    if let Some(seconds) = parked_for(ask, now) {
+        return format!("parked {}", span(seconds));
+    }
     match seconds_left(ask, now) {
         None => "no deadline".to_owned(),
         Some(seconds) if seconds <= 0 => "time is up".to_owned(),
@@ -314,6 +332,22 @@ mod tests {
         {
             assert_eq!(span(seconds), words);
         }
+    }
+
+    #[test]
+    fn a_parked_ask_says_what_an_answer_is_still_good_for() {
+        let mut ask = crate::commands::inbox::sample::single(Source::Refusal);
+        let now = crate::commands::inbox::sample::now();
+        ask.deadline = Some("2026-11-29T14:12:00Z".parse().unwrap());
+        assert_eq!(left(&ask, now), "12 min 0 s left, then it is declined without you");
+        ask.parked_until = ask.deadline;
+        assert_eq!(
+            left(&ask, now),
+            "The call ended without an answer. Answer within 12 min 0 s: the next identical call uses it once, unasked."
+        );
+        assert_eq!(left_briefly(&ask, now), "parked 12 min 0 s");
+        let late = "2026-11-29T14:12:01Z".parse().unwrap();
+        assert_eq!(left(&ask, late), "Time is up; waiting to hear how it ended");
     }
 
     #[test]

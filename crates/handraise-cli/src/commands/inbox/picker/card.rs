@@ -8,7 +8,7 @@ use handraise_api::{
     words::{AskState, Source},
 };
 
-use super::{super::words, draft::Drafts, field::Field, guard::Allowed, keys::Key};
+use super::{super::words, draft::Drafts, field::Field, guard::Allowed, keys::Key, view::is_cut};
 
 /// What can have the focus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,6 +78,8 @@ pub(super) struct Card {
 }
 
 const TOO_SOON: &str = "That was pressed before the question stood still. Nothing was sent.";
+pub(super) const CUT: &str =
+    "This call is not shown whole here, so that it is not accepted here. The page can show it.";
 
 impl Card {
     pub(super) fn new(ask: Ask, drafts: Drafts) -> Self {
@@ -369,6 +371,10 @@ impl Card {
                 (_, false) => "Answer every question first.",
             };
             self.note = Some(words.to_owned());
+            return Act::Stay;
+        }
+        if is_cut(&self.ask) {
+            self.note = Some(CUT.to_owned());
             return Act::Stay;
         }
         self.errors.clear();

@@ -2,7 +2,11 @@
 
 use handraise_api::words::Source;
 
-use super::state::{Effect, Picker};
+use super::{
+    card::CUT,
+    state::{Effect, Picker},
+    view::is_cut,
+};
 
 impl Picker {
     /// Marks the ask on screen or the selected one, or takes the mark back. It must have been looked at and answered on
@@ -22,6 +26,8 @@ impl Picker {
             drafts.is_some_and(|drafts| (0..ask.content.questions.len()).all(|at| drafts.is_answered(at)));
         if !matches!(ask.content.source, Source::Confirm | Source::Permission) {
             self.say("Only confirms and permissions are answered together.");
+        } else if is_cut(ask) {
+            self.say(CUT);
         } else if is_answered && self.seen.contains(&id) {
             self.marked.insert(id);
         } else {

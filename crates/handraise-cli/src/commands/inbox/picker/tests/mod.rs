@@ -259,6 +259,25 @@ fn digits_and_skip_are_off_where_an_act_is_confirmed() {
 }
 
 #[test]
+fn s26_a_call_that_does_not_fit_its_card_is_not_accepted_there() {
+    let mut ask = sample::confirm();
+    let accepted = |ask: &Ask| {
+        let mut rig = Rig::open(ask.clone());
+        rig.press(&Key::Down);
+        rig.press(&Key::Enter);
+        rig.press(&Key::End);
+        rig.submit();
+        (rig.sent().len(), rig)
+    };
+    assert_eq!(accepted(&ask).0, 1);
+    let call = ask.content.confirm.as_mut().unwrap();
+    call.arguments = "\"key\":0\n".repeat(1_100);
+    let (sent, mut rig) = accepted(&ask);
+    assert_eq!(sent, 0);
+    rig.shows("This call is not shown whole here");
+}
+
+#[test]
 fn s15_seen_is_reported_once_and_after_every_question_was_painted() {
     let mut rig = Rig::new(vec![sample::ask()]);
     assert_eq!(rig.seen(), 0);

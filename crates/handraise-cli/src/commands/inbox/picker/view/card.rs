@@ -133,6 +133,14 @@ fn card_rows(card: &Card, columns: usize) -> Vec<Row> {
     rows
 }
 
+/// Whether something of a guarded call does not fit on its card: it is not accepted there then (S26).
+pub(in super::super) fn is_cut(ask: &Ask) -> bool {
+    let Some(call) = &ask.content.confirm else { return false };
+    let parts = [&call.account, &call.target, &call.action, &call.preview].into_iter().flatten();
+    let mut parts = parts.chain([&call.tool, &call.arguments, &ask.content.message]);
+    parts.any(|text| text.chars().count() > LONG)
+}
+
 /// The page to open, or the call to confirm.
 fn page_rows(ask: &Ask, columns: usize) -> Vec<Row> {
     let mut lines = Vec::new();
@@ -156,7 +164,7 @@ fn page_rows(ask: &Ask, columns: usize) -> Vec<Row> {
             ("target", confirm.target.as_ref()),
             ("act", confirm.action.as_ref()),
             ("arguments", Some(&confirm.arguments)),
-            ("what it would do", confirm.preview.as_ref()),
+            (words::PREVIEW, confirm.preview.as_ref()),
         ];
         for (word, text) in parts {
             if let Some(text) = text {

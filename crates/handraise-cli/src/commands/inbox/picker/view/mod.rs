@@ -7,6 +7,8 @@ mod question;
 use handraise_api::words::AskState;
 use jiff::ZonedDateTime;
 
+pub(super) use self::card::is_cut;
+
 use super::{
     field::Field,
     state::Picker,
