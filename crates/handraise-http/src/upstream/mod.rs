@@ -15,7 +15,7 @@
 //! - `room`: how much of all answers is held at once.
 //! - `tools`: what a tool wants to have in headers.
 //! - `listen`: the stream on which a legacy server speaks by itself.
-//! - `stdio`: the envelope between our stdin and stdout and a link.
+//! - `stdio`: the envelope between a client on stdin and stdout and a link; `stdin`, `stdout`: its two ways.
 
 mod answer;
 mod context;
@@ -31,6 +31,7 @@ mod note;
 mod room;
 mod server;
 mod session;
+mod stdin;
 mod stdio;
 mod stdout;
 mod target;

@@ -1,6 +1,6 @@
 //! A client on stdin and stdout in front of a server at a URL: the envelope between the two, on one task.
 
-use std::{fs::File, io, os::fd::AsFd, sync::Arc, thread, time::Duration};
+use std::{fs::File, io, os::fd::AsFd, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use handraise_asker::{Asker, Find};
@@ -15,21 +15,15 @@ use handraise_mcp::{
     record::Recorder,
 };
 use handraise_spent::{Spender, Store};
-use handraise_transport::{
-    clock::SystemClock,
-    ends::Ends,
-    frames::{Found, Frames},
-    ids,
-    limited::Limited,
-};
+use handraise_transport::{clock::SystemClock, ends::Ends, ids, limited::Limited};
 use tokio::{
-    runtime::Handle,
-    sync::{OwnedSemaphorePermit, Semaphore, mpsc},
+    sync::mpsc,
     time::{Instant, sleep_until, timeout},
 };
 
 use super::{
     Arrivals, Link, Server,
+    stdin::{self, Ahead, FromClient},
     stdout::{self, Stdout},
 };
 use crate::now::now;
@@ -37,12 +31,7 @@ use crate::now::now;
 /// Whose frames come from stdin.
 const PRINCIPAL: &str = "stdio";
 /// How much may wait for a side that does not read before nothing more is taken from the other side.
-const MOST_BACKLOG: usize = 16 * 1024 * 1024;
-/// How long a frame of the client may be that is taken while more than that waits for the server: such as the cancel of a
-/// call that does not get there.
-const SHORT: usize = 16 * 1024;
-/// How much is taken of those meanwhile.
-const FOR_SHORT: usize = 1024 * 1024;
+pub(super) const MOST_BACKLOG: usize = 16 * 1024 * 1024;
 /// How long calls that are open when the client ends may take.
 const LAST_CALLS: Duration = Duration::from_secs(60);
 /// How long what is written to the client at the end may take.
@@ -77,49 +66,12 @@ pub enum Signal {
     Reload,
 }
 
-/// What comes from the client.
-enum FromClient {
-    Frame {
-        bytes: Bytes,
-        /// Only one frame that is [`LARGE`] is here at a time.
-        _place: Option<OwnedSemaphorePermit>,
-    },
-    TooLong(Ends),
-}
-
 /// What somebody says who was asked.
 enum Said {
     /// The store of spent nonces, of the question with that ticket.
     Spent(u64, Spent),
     /// The inbox, of the question under that key.
     Inbox(String, InboxSaid),
-}
-
-impl FromClient {
-    /// How much it adds to what waits for the server, in bytes.
-    fn length(&self) -> usize {
-        if let Self::Frame { bytes, .. } = self { bytes.len() } else { 0 }
-    }
-}
-
-/// How far a client is ahead of the server.
-#[derive(Debug, Default)]
-struct Ahead {
-    /// How many bytes of short frames were taken since so much waits.
-    beyond: usize,
-}
-
-impl Ahead {
-    /// Whether a frame of so many bytes may go on while so many wait for the server.
-    fn lets_go(&mut self, length: usize, backlog: usize) -> bool {
-        if backlog < MOST_BACKLOG {
-            self.beyond = 0;
-            return true;
-        }
-        let goes = length <= SHORT && self.beyond + length <= FOR_SHORT;
-        self.beyond += if goes { length } else { 0 };
-        goes
-    }
 }
 
 /// Runs the gateway until its client has ended, or a signal has asked for it.
@@ -131,7 +83,7 @@ pub async fn run(settings: Stdio, mut signals: mpsc::Receiver<Signal>) -> io::Re
     let max_frame = server.limit;
     let envelope = Envelope::new(Arc::clone(&process), ids::random().map_err(io::Error::other)?);
     let (link, mut arrivals) = Link::new(&server, PRINCIPAL);
-    let mut client = read_client(max_frame)?;
+    let mut client = stdin::read(max_frame)?;
     let (says, mut said) = mpsc::unbounded_channel();
     let inbox_says = says.clone();
     let tell = move |(), ticket, was| {
@@ -352,66 +304,7 @@ impl Gateway {
     }
 }
 
-/// Frames of more bytes are read ahead one at a time.
-const LARGE: usize = 1024 * 1024;
-
-/// Our stdin, by a thread of its own. The channel ends with it.
-fn read_client(max_frame: usize) -> io::Result<mpsc::Receiver<FromClient>> {
-    /// How many frames are read ahead.
-    const AHEAD: usize = 8;
-    let stdin = own(io::stdin())?;
-    let (sender, receiver) = mpsc::channel(AHEAD);
-    let runtime = Handle::current();
-    let large = Arc::new(Semaphore::new(1));
-    let read = move || {
-        let mut frames = Frames::new(stdin, max_frame);
-        loop {
-            // What fails cannot be read on: that is the end.
-            let more = frames.fill().unwrap_or(false);
-            while let Some(found) = frames.next() {
-                let found = match found {
-                    Found::Frame(place) => {
-                        let frame = frames.bytes(place.frame);
-                        // The one before it has been taken.
-                        let place = (frame.len() > LARGE)
-                            .then(|| runtime.block_on(Arc::clone(&large).acquire_owned()).ok());
-                        FromClient::Frame { bytes: Bytes::copy_from_slice(frame), _place: place.flatten() }
-                    }
-                    Found::TooLong(ends) => FromClient::TooLong(ends),
-                };
-                if sender.blocking_send(found).is_err() {
-                    return;
-                }
-            }
-            if !more {
-                return;
-            }
-        }
-    };
-    thread::Builder::new().name("stdin".to_owned()).spawn(read)?;
-    Ok(receiver)
-}
-
 /// Our own copy of a standard stream, without its buffer.
 pub(super) fn own(stream: impl AsFd) -> io::Result<File> {
     stream.as_fd().try_clone_to_owned().map(File::from)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn s37_while_too_much_waits_so_much_of_what_is_short_goes_on_and_nothing_else() {
-        let mut ahead = Ahead::default();
-        assert!(ahead.lets_go(64 << 20, MOST_BACKLOG - 1));
-        let long = 80 << 20;
-        for _ in 0..2 {
-            let short = std::iter::from_fn(|| ahead.lets_go(SHORT, long).then_some(SHORT));
-            assert_eq!(short.sum::<usize>(), FOR_SHORT);
-            assert!(!ahead.lets_go(SHORT + 1, long) && !ahead.lets_go(1, MOST_BACKLOG));
-            // As soon as little enough waits, all goes on.
-            assert!(ahead.lets_go(SHORT + 1, 0));
-        }
-    }
 }
