@@ -1,12 +1,18 @@
 //! A question as the holder takes it, and its end as the envelope does.
 
-use handraise_api::ask::Implementation;
+use handraise_api::{
+    ask::{Confirm, Implementation},
+    words::Who,
+};
 use handraise_core::{
     Mode, OnDeadline, Outcome, Provenance, Source,
     form::{self, AnswerRules, FormProfile, FormRequest},
 };
-use handraise_holder::{Delivery, NewAsk, Settled};
-use handraise_mcp::envelope::{InboxAsk, InboxEnd, InboxSaid};
+use handraise_holder::{Delivery, Demands, NewAsk, Settled};
+use handraise_mcp::{
+    confirm::Answerers,
+    envelope::{InboxAsk, InboxEnd, InboxSaid},
+};
 
 /// Nobody was asked.
 pub(crate) const NOT_OPENED: InboxSaid =
@@ -24,7 +30,14 @@ pub(crate) fn to_ask(ask: &InboxAsk) -> Result<NewAsk, String> {
         tool_call_id: None,
         message: ask.message.clone(),
         url: None,
-        confirm: None,
+        confirm: ask.confirm.as_ref().map(|confirm| Confirm {
+            tool: ask.tool.clone(),
+            account: confirm.account.clone(),
+            target: confirm.target.clone(),
+            action: Some(confirm.action.clone()),
+            arguments: confirm.arguments.clone(),
+            preview: confirm.preview.clone(),
+        }),
         on_deadline: Some(OnDeadline::Refuse),
         form: mapped.form,
         rules: AnswerRules::for_source(ask.source),
@@ -33,6 +46,25 @@ pub(crate) fn to_ask(ask: &InboxAsk) -> Result<NewAsk, String> {
         server: None,
         timeout: Some(ask.timeout),
     })
+}
+
+/// Who may answer. `Err`: it cannot be told whose answer counts, and why.
+///
+/// Whose the caller is says the owner of the gateway's own token: of callers that have names of their own, it says nothing.
+pub(crate) fn demands(ask: &InboxAsk, names_callers: bool) -> Result<Demands, String> {
+    let Some(demand) = ask.confirm.as_ref().map(|confirm| confirm.demand) else {
+        return Ok(Demands::default());
+    };
+    let who = match demand.who {
+        Answerers::Operator => Who::Operator,
+        Answerers::Nobody => return Err("nobody's answer would count: who says so twice".to_owned()),
+        Answerers::Caller | Answerers::NotTheCaller if names_callers => {
+            return Err("who the operator behind a caller with a name is, is not known here".to_owned());
+        }
+        Answerers::Caller => Who::Caller,
+        Answerers::NotTheCaller => Who::NotTheCaller,
+    };
+    Ok(Demands { who: Some(who), human: demand.human })
 }
 
 /// What an envelope is told of an end. Without knowing how it ended, nothing that was delivered counts.
@@ -61,5 +93,130 @@ pub(crate) fn words(source: Source) -> &'static str {
     match source {
         Source::Confirm => "a confirmation",
         _ => "a question",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use handraise_core::{Moment, WireAction, holder::Ended};
+    use handraise_holder::{Answered, EndCause, InboxRefusal};
+    use handraise_mcp::{confirm::Demand, envelope::InboxConfirm};
+
+    use super::*;
+
+    fn settled(outcome: Outcome, answered: Option<Provenance>, refused: bool) -> Settled {
+        let ended = Ended {
+            outcome,
+            provenance: if answered.is_some() { Provenance::Client } else { Provenance::System },
+            wire: Some(WireAction::Decline),
+            reason: answered.is_none().then(|| EndCause::Deadline.reason()),
+            submission: None,
+            at: Moment::from_millis(1),
+        };
+        let answered = answered.map(|provenance| Answered {
+            by: "Ada".to_owned(),
+            provenance,
+            reject_reason: String::new(),
+        });
+        let refusal =
+            || InboxRefusal { code: handraise_api::error::ErrorCode::LimitExceeded, message: String::new() };
+        Settled { ended, answered, refused: refused.then(refusal) }
+    }
+
+    #[test]
+    fn nobody_declined_who_did_not_answer() {
+        let content = || Delivery::Accept([("x".to_owned(), "y".into())].into_iter().collect());
+        let human = Some(Provenance::Human);
+        for (delivery, settled, end, provenance) in [
+            (
+                content(),
+                settled(Outcome::Accept, human, false),
+                InboxEnd::Accepted(r#"{"x":"y"}"#.into()),
+                Provenance::Human,
+            ),
+            (
+                Delivery::Decline,
+                settled(Outcome::Decline, human, false),
+                InboxEnd::Declined,
+                Provenance::Human,
+            ),
+            (
+                Delivery::Decline,
+                settled(Outcome::Timeout, None, false),
+                InboxEnd::TimedOut,
+                Provenance::System,
+            ),
+            (
+                Delivery::Decline,
+                settled(Outcome::Decline, None, true),
+                InboxEnd::NotOpened,
+                Provenance::System,
+            ),
+            (
+                Delivery::Decline,
+                settled(Outcome::Decline, None, false),
+                InboxEnd::Cancelled,
+                Provenance::System,
+            ),
+            (
+                Delivery::Cancel,
+                settled(Outcome::Cancel, None, false),
+                InboxEnd::Cancelled,
+                Provenance::System,
+            ),
+            (content(), settled(Outcome::Withdrawn, None, false), InboxEnd::Cancelled, Provenance::System),
+        ] {
+            assert_eq!(to_said(delivery, Some(&settled)), InboxSaid { end, provenance }, "{settled:?}");
+        }
+        // What is not known to have been answered counts for nothing.
+        assert_eq!(to_said(content(), None).end, InboxEnd::Cancelled);
+    }
+
+    fn confirm(who: Answerers) -> InboxAsk {
+        InboxAsk {
+            key: "k".into(),
+            source: Source::Confirm,
+            message: "Send?".into(),
+            schema: r#"{"type":"object","properties":{"confirm":{"type":"boolean"}},"required":["confirm"]}"#
+                .into(),
+            tool: "send".into(),
+            principal: "ada".into(),
+            client: None,
+            timeout: Duration::from_secs(1),
+            confirm: Some(InboxConfirm {
+                account: None,
+                target: None,
+                action: "Send".into(),
+                arguments: "{}".into(),
+                preview: None,
+                demand: Demand { human: true, who },
+            }),
+        }
+    }
+
+    #[test]
+    fn who_is_behind_a_caller_with_a_name_is_not_known() {
+        for (who, alone, among_callers) in [
+            (Answerers::Operator, Some(Who::Operator), Some(Who::Operator)),
+            (Answerers::Caller, Some(Who::Caller), None),
+            (Answerers::NotTheCaller, Some(Who::NotTheCaller), None),
+            (Answerers::Nobody, None, None),
+        ] {
+            let demanded = |names_callers| demands(&confirm(who), names_callers).ok();
+            let expected = |who: Option<Who>| who.map(|who| Demands { who: Some(who), human: true });
+            assert_eq!((demanded(false), demanded(true)), (expected(alone), expected(among_callers)));
+        }
+        let refusal = InboxAsk { confirm: None, ..confirm(Answerers::Operator) };
+        assert_eq!(demands(&refusal, true), Ok(Demands::default()));
+    }
+
+    #[test]
+    fn what_is_no_form_is_not_asked() {
+        assert!(to_ask(&confirm(Answerers::Operator)).is_ok());
+        for schema in ["", "{}", "[]", r#"{"properties":{}}"#] {
+            assert!(to_ask(&InboxAsk { schema: schema.into(), ..confirm(Answerers::Operator) }).is_err());
+        }
     }
 }

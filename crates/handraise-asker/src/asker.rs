@@ -20,7 +20,7 @@ use tokio::sync::{
 };
 
 use crate::{
-    asked::{NOT_OPENED, to_ask, to_said, words},
+    asked::{NOT_OPENED, demands, to_ask, to_said, words},
     look::{FIRST_PAUSE, longer, may_be_there},
 };
 
@@ -42,14 +42,14 @@ pub struct Asker<W: Send + 'static>(Option<Arc<Desk<W>>>);
 /// Where questions are opened and taken back.
 struct Desk<W> {
     find: Find,
+    /// Callers have names of their own, which say nothing about whose they are.
+    names_callers: bool,
     tell: Tell<W>,
     holder: OnceLock<Holder>,
     /// The open questions, by their key.
     open: Mutex<HashMap<String, Open>>,
-    /// Those that have ended, for the thread to tell of.
-    ended: UnboundedSender<Ended<W>>,
-    /// Where the thread takes them from, until there is one.
-    endings: Mutex<Option<UnboundedReceiver<Ended<W>>>>,
+    /// To the thread, once there is one: those that have ended, for it to tell of.
+    ended: OnceLock<UnboundedSender<Ended<W>>>,
     thread: Mutex<Option<Running>>,
     stop: Arc<Stop>,
 }
@@ -88,20 +88,23 @@ impl<W: Send + 'static> Asker<W> {
         Self(None)
     }
 
-    /// Begins to look for the inbox, where one may be. `tell` is told once what became of each question that is not taken
+    /// Begins to look for the inbox, where one may be. `names_callers`: principals are names of callers. `tell` is told once what became of each question that is not taken
     /// back, on a thread of its own.
     ///
     /// # Errors
     /// When the operating system gives no thread.
-    pub fn start(find: Find, tell: impl Fn(W, &str, InboxSaid) + Send + Sync + 'static) -> io::Result<Self> {
-        let (ended, endings) = unbounded_channel();
+    pub fn start(
+        find: Find,
+        names_callers: bool,
+        tell: impl Fn(W, &str, InboxSaid) + Send + Sync + 'static,
+    ) -> io::Result<Self> {
         let desk = Arc::new(Desk {
             find,
+            names_callers,
             tell: Box::new(tell),
             holder: OnceLock::new(),
             open: Mutex::default(),
-            ended,
-            endings: Mutex::new(Some(endings)),
+            ended: OnceLock::new(),
             thread: Mutex::default(),
             stop: Arc::default(),
         });
@@ -182,19 +185,22 @@ impl<W: Send + 'static> fmt::Debug for Asker<W> {
 impl<W: Send + 'static> Desk<W> {
     /// Opens a question with the holder.
     fn open(&self, whom: W, ask: &InboxAsk) -> Result<(), (W, String)> {
-        let Some(holder) = self.holder.get() else { return Err((whom, "it is not there".to_owned())) };
-        let new = match to_ask(ask) {
-            Ok(new) => new,
+        let (Some(holder), Some(ended)) = (self.holder.get(), self.ended.get()) else {
+            return Err((whom, "it is not there".to_owned()));
+        };
+        let asked = to_ask(ask).and_then(|new| Ok((new, demands(ask, self.names_callers)?)));
+        let (new, demands) = match asked {
+            Ok(asked) => asked,
             Err(why) => return Err((whom, why)),
         };
         let is_taken = Arc::new(AtomicBool::new(false));
-        let (taken, sender, key) = (Arc::clone(&is_taken), self.ended.clone(), ask.key.clone());
+        let (taken, sender, key) = (Arc::clone(&is_taken), ended.clone(), ask.key.clone());
         // What is refused is dropped with its courier; who asked is still needed then.
         let courier = Arc::new(Mutex::new(Some(whom)));
         let whom = Arc::clone(&courier);
         // Nobody looks for it before it is there.
         let mut open = lock(&self.open);
-        let opened = holder.open(new, move |delivery| {
+        let opened = holder.open_for(new, demands, move |delivery| {
             // What was taken back is no longer answered.
             if taken.swap(true, Ordering::SeqCst) && matches!(delivery, Delivery::Accept(_)) {
                 return false;
@@ -220,7 +226,7 @@ impl<W: Send + 'static> Desk<W> {
 
     fn ended(&self, ended: Ended<W>) {
         // Without the thread nobody hears, and the envelope waits no longer than it may.
-        let _ = self.ended.send(ended);
+        let _ = self.ended.get().map(|sender| sender.send(ended));
     }
 
     /// Tells of an end, unless the question has been taken back.
@@ -238,8 +244,7 @@ impl<W: Send + 'static> Desk<W> {
 
     /// Starts the thread, where there is something to look for by now.
     fn start_if_found(self: &Arc<Self>) {
-        let is_idle = lock(&self.endings).is_some();
-        if is_idle
+        if lock(&self.thread).is_none()
             && (self.find)().is_some()
             && let Err(error) = self.start()
         {
@@ -248,7 +253,11 @@ impl<W: Send + 'static> Desk<W> {
     }
 
     fn start(self: &Arc<Self>) -> io::Result<()> {
-        let Some(endings) = lock(&self.endings).take() else { return Ok(()) };
+        let mut running = lock(&self.thread);
+        let (sender, endings) = unbounded_channel();
+        if self.stop.is_over() || running.is_some() || self.ended.set(sender).is_err() {
+            return Ok(());
+        }
         // The thread does not keep the desk: whoever asks does.
         let (desk, stop) = (Arc::clone(self), Arc::clone(&self.stop));
         let (hangs_up, end) = channel();
@@ -256,7 +265,7 @@ impl<W: Send + 'static> Desk<W> {
             let _hangs_up: Sender<()> = hangs_up;
             run(&desk, &stop, endings);
         })?;
-        *lock(&self.thread) = Some(Running { thread: thread.thread().clone(), end });
+        *running = Some(Running { thread: thread.thread().clone(), end });
         Ok(())
     }
 }

@@ -6,7 +6,8 @@ use anyhow::{Context as _, anyhow};
 use handraise_config::{ConfirmEntry, ConfirmVariables, Require, Secret, Settings, Who};
 use handraise_mcp::{
     confirm::{
-        ConfirmConfig, GuardSource, Guards, PreviewSource, Remembers, Secrets, Values, Warning, shared_folder,
+        Answerers, ConfirmConfig, GuardSource, Guards, PreviewSource, Remembers, Secrets, Values, Warning,
+        shared_folder,
     },
     seal::Keyring,
 };
@@ -76,7 +77,11 @@ fn source(entry: &ConfirmEntry) -> GuardSource {
             is_trusted: preview.trusted,
         }),
         needs_human: entry.require == Require::Human,
-        names_who: entry.who != Who::Operator,
+        who: match entry.who {
+            Who::Operator => Answerers::Operator,
+            Who::Caller => Answerers::Caller,
+            Who::NotTheCaller => Answerers::NotTheCaller,
+        },
     }
 }
 

@@ -203,6 +203,9 @@ settings! {
     RAILS_REFUSAL = "rails.refusal", Kind::Names, Default::Value("form,inbox,refuse");
     "In which order a refusal's question is tried: `form` is the client's own prompt, `inbox` an operator, `refuse` the refusal as it was. What is left out is not tried. Read by `handraise mcp`."
 
+    RAILS_CONFIRM = "rails.confirm", Kind::Names, Default::Value("form,inbox,token,refuse");
+    "The same of a guarded call: `token` is a preview and a `confirmToken` in the chat. Once a form was sent there is no token, wherever it stands."
+
     MAX_FRAME = "mcp.max_frame_bytes", Kind::Integer { least: 65_536, most: 1_073_741_824 }, Default::Value("67108864");
     "The longest frame that `handraise mcp` passes on, in bytes. A longer one is thrown away, and whoever waits for it gets an error."
 

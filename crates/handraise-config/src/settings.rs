@@ -270,6 +270,8 @@ pub struct Settings {
     pub ask_max_blocked: Duration,
     /// The rails of a refusal's question, in their order; the gateway judges them.
     pub rails_refusal: Sourced<Vec<String>>,
+    /// The same of a guarded call.
+    pub rails_confirm: Sourced<Vec<String>>,
     /// The longest frame of the gateway, in bytes.
     pub max_frame: usize,
     /// Bytes of calls that the gateway keeps.
@@ -372,6 +374,7 @@ pub fn load(
         ask_wait_with_progress: reader.required(&registry::ASK_WAIT_WITH_PROGRESS, Raw::duration)?.value,
         ask_max_blocked: reader.required(&registry::ASK_MAX_BLOCKED, Raw::duration)?.value,
         rails_refusal: reader.required(&registry::RAILS_REFUSAL, Raw::names)?,
+        rails_confirm: reader.required(&registry::RAILS_CONFIRM, Raw::names)?,
         max_frame: usize::try_from(reader.integer(&registry::MAX_FRAME)?).unwrap_or(usize::MAX),
         in_flight: reader.integer(&registry::IN_FLIGHT)?,
         listening: reader.listening()?,

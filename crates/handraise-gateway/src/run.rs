@@ -54,25 +54,25 @@ pub fn run(mut settings: GatewaySettings) -> Result<u8, GatewayError> {
     let server = start::start(&mut settings)?;
     let GatewaySettings { process, max_frame, reload, recorder, spent, inbox, .. } = settings;
     let (says, said) = channel();
-    let (inbox_says, inbox_wakes) = (says.clone(), waker.another().map_err(GatewayError::Prepare)?);
+    let asker = match inbox {
+        None => Asker::none(),
+        Some(find) => {
+            let (inbox_says, inbox_wakes) = (says.clone(), waker.another().map_err(GatewayError::Prepare)?);
+            let tell = move |(), key: &str, end| {
+                let _ = inbox_says.send(Said::Inbox(key.to_owned(), end));
+                inbox_wakes.wake();
+            };
+            let asker = Asker::start(find, false, tell).map_err(GatewayError::Prepare)?;
+            process.attach_inbox(asker.seen());
+            asker
+        }
+    };
     let tell = move |(), ticket, was| {
         // Who is gone needs no answer.
         let _ = says.send(Said::Spent(ticket, was));
         waker.wake();
     };
     let spender = Spender::start(spent, 1, SystemClock::shared(), tell).map_err(GatewayError::Prepare)?;
-    let asker = match inbox {
-        None => Asker::none(),
-        Some(find) => {
-            let tell = move |(), key: &str, end| {
-                let _ = inbox_says.send(Said::Inbox(key.to_owned(), end));
-                inbox_wakes.wake();
-            };
-            let asker = Asker::start(find, tell).map_err(GatewayError::Prepare)?;
-            process.attach_inbox(asker.seen());
-            asker
-        }
-    };
     let (stdin, never_waits) = anew::stdin().map_err(GatewayError::Prepare)?;
     let to_server = Outlet::to_pipe(server.stdin).map_err(GatewayError::Prepare)?;
     let to_client = Outlet::to_stdout().map_err(GatewayError::Prepare)?;

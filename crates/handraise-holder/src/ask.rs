@@ -46,6 +46,15 @@ pub struct NewAsk {
     pub timeout: Option<Duration>,
 }
 
+/// What is demanded of whoever accepts an ask.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Demands {
+    /// Whose answers count (S16); as the holder's settings say where nothing is said.
+    pub who: Option<Who>,
+    /// Only an acceptance counts with which the inbox says that a person was shown the question (S15). Everybody may decline.
+    pub human: bool,
+}
+
 impl NewAsk {
     /// The engine's view of it, with the announcement written out once: it never changes again.
     pub(crate) fn into_engine(self, id: AskId, who: Who) -> Result<holder::NewAsk, Refused> {

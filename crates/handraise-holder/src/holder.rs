@@ -23,7 +23,7 @@ use handraise_transport::{
 use tokio::{sync::mpsc, task::AbortHandle};
 
 use crate::{
-    Command, InboxAddress, NewAsk, NewMessage, Settled, Token,
+    Command, Demands, InboxAddress, NewAsk, NewMessage, Settled, Token,
     dial::{ConnectError, Dialer},
     state::Shared,
     upkeep::{keep_connected, keep_time},
@@ -197,20 +197,34 @@ impl Holder {
         ask: NewAsk,
         deliver: impl FnOnce(Delivery) -> bool + Send + 'static,
     ) -> Result<AskId, Refused> {
+        self.open_for(ask, Demands::default(), deliver)
+    }
+
+    /// The same, with demands on whoever accepts it.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_for(
+        &self,
+        ask: NewAsk,
+        demands: Demands,
+        deliver: impl FnOnce(Delivery) -> bool + Send + 'static,
+    ) -> Result<AskId, Refused> {
+        let who = demands.who.unwrap_or(self.0.who);
         if self.0.is_detached {
             self.0.shared.change(|state, _| state.engine.count(Refused::NoInbox));
             return Err(Refused::NoInbox);
         }
         // A minted id is a valid id; should it ever not be, nobody is asked.
         let Ok(id) = AskId::new(ids::mint()) else { return Err(Refused::KnownId) };
-        let ask = ask.into_engine(id.clone(), self.0.who).inspect_err(|refused| {
+        let ask = ask.into_engine(id.clone(), who).inspect_err(|refused| {
             self.0.shared.change(|state, _| {
                 state.engine.count(*refused);
                 state.declined(refused.code());
             });
         })?;
         self.0.shared.change(|state, now| {
-            state.expect_delivery(id.clone(), Box::new(deliver));
+            state.expect_delivery(id.clone(), Box::new(deliver), demands.human);
             let (engine, courier) = state.adjudicator();
             let opened = engine.open(now, ask, courier);
             if let Err(refused) = opened {

@@ -19,7 +19,7 @@ mod upkeep;
 mod wire;
 
 pub use address::{AddressError, InboxAddress, Token};
-pub use ask::NewAsk;
+pub use ask::{Demands, NewAsk};
 pub use command::{Command, NewMessage, Reply};
 pub use dial::ConnectError;
 pub use handraise_core::{

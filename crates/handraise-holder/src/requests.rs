@@ -26,6 +26,10 @@ const MAX_COMMANDS: usize = 64;
 /// Submissions in one batch.
 const MAX_BATCH: usize = 1_000;
 
+/// Why a token's acceptance of some asks does not count.
+const PERSONS_ALONE: &str =
+    "only a page or terminal that has shown the question to a person may accept this ask";
+
 /// The one question of a permission ask (acp.md, "Agent life").
 const PERMISSION_QUESTION: &str = "permission";
 
@@ -114,6 +118,9 @@ impl<'a> Requests<'a> {
     fn submit(&self, id: &str, name: &str, submitted: Submitted, route: Route) -> String {
         let Submitted { ask, submission, answered } = submitted;
         self.shared.change(|state, now| {
+            if answered.falls_short_of(state.takes_persons_alone(&ask), &submission) {
+                return wire::verdict(id, name, &ask, Verdict::Unsuitable(PERSONS_ALONE), now);
+            }
             let (engine, courier) = state.adjudicator();
             let verdict = engine.submit(now, &ask, &submission, route, courier);
             tracing::debug!(ask.id = %ask, submission.id = %submission.id, verdict = word(&verdict), "submission");
@@ -134,6 +141,12 @@ impl<'a> Requests<'a> {
             Err(message) => return bad_request(id, name, message),
         };
         self.shared.change(|state, now| {
+            let short = submissions.iter().zip(&answerers).find(|((ask, submission), answered)| {
+                answered.falls_short_of(state.takes_persons_alone(ask), submission)
+            });
+            if let Some(((ask, _), _)) = short {
+                return wire::verdict(id, name, ask, Verdict::Unsuitable(PERSONS_ALONE), now);
+            }
             let (engine, courier) = state.adjudicator();
             match engine.submit_batch(now, &submissions, courier) {
                 Ok(()) => {

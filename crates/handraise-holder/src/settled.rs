@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use handraise_api::error::ErrorCode;
-use handraise_core::{AskId, Provenance, holder::Ended};
+use handraise_core::{AskId, Provenance, Submission, holder::Ended};
 
 /// How an ask ended, as its holder knows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,6 +33,13 @@ pub struct Answered {
     pub provenance: Provenance,
     /// Why it was skipped; empty when it was not, or unsaid.
     pub reject_reason: String,
+}
+
+impl Answered {
+    /// Whether an acceptance is not the person's whose alone counts.
+    pub(crate) fn falls_short_of(&self, persons_alone: bool, submission: &Submission) -> bool {
+        persons_alone && !submission.rejected && self.provenance != Provenance::Human
+    }
 }
 
 impl std::fmt::Debug for Answered {

@@ -201,12 +201,18 @@ impl State {
     }
 
     /// Keeps what is to be done with the one delivery of an ask.
-    pub(crate) fn expect_delivery(&mut self, ask: AskId, deliver: Deliver) {
-        self.couriers.waiting.insert(ask, deliver);
+    pub(crate) fn expect_delivery(&mut self, ask: AskId, deliver: Deliver, human: bool) {
+        self.couriers.waiting.insert(ask, Waiting { deliver, human });
+    }
+
+    /// Whether a person's acceptance alone counts for an open ask.
+    pub(crate) fn takes_persons_alone(&self, ask: &AskId) -> bool {
+        self.couriers.waiting.get(ask).is_some_and(|waiting| waiting.human)
     }
 
     pub(crate) fn forget_delivery(&mut self, ask: &AskId) {
-        self.couriers.spent.extend(self.couriers.waiting.remove(ask));
+        let waiting = self.couriers.waiting.remove(ask);
+        self.couriers.spent.extend(waiting.map(|waiting| waiting.deliver));
     }
 
     pub(crate) fn declined(&mut self, reason: &'static str) {
@@ -292,10 +298,17 @@ fn limits(limits: WireLimits) -> Limits {
 /// What to do with the one delivery of an ask; says whether a live connection took it.
 pub(crate) type Deliver = Box<dyn FnOnce(Delivery) -> bool + Send>;
 
+/// What one open ask waits for.
+struct Waiting {
+    deliver: Deliver,
+    /// A person's acceptance alone counts.
+    human: bool,
+}
+
 /// The couriers of the open asks, and those that were never needed.
 #[derive(Default)]
 struct Couriers {
-    waiting: BTreeMap<AskId, Deliver>,
+    waiting: BTreeMap<AskId, Waiting>,
     spent: Vec<Deliver>,
 }
 
@@ -307,7 +320,7 @@ impl std::fmt::Debug for Couriers {
 
 impl Courier for Couriers {
     fn deliver(&mut self, ask: &AskId, delivery: Option<Delivery>) -> bool {
-        let Some(deliver) = self.waiting.remove(ask) else { return false };
+        let Some(Waiting { deliver, .. }) = self.waiting.remove(ask) else { return false };
         let Some(delivery) = delivery else {
             self.spent.push(deliver);
             return false;

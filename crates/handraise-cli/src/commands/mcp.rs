@@ -13,7 +13,7 @@ use std::{
 };
 
 use anyhow::Context as _;
-use handraise_config::{Environment, Flags, RefusalEntry, Settings};
+use handraise_config::{Environment, Flags, RefusalEntry, Settings, Sourced};
 use handraise_gateway::{GatewayError, GatewaySettings};
 use handraise_mcp::{
     confirm::ConfirmConfig,
@@ -174,7 +174,8 @@ fn process(
         confirm,
         ask_timeout: settings.ask_timeout,
         min_human: settings.ask_min_human,
-        refusal_rails: refusal_rails(settings)?,
+        refusal_rails: ladder(Asked::Refusal, &settings.rails_refusal)?,
+        confirm_rails: ladder(Asked::Confirm, &settings.rails_confirm)?,
         waits: waits(settings),
         limits: Limits { bytes_in_flight: settings.in_flight, ..Limits::default() },
         callers: settings.listening.callers.iter().map(|caller| caller.name.clone()).collect(),
@@ -193,10 +194,9 @@ fn waits(settings: &Settings) -> Waits {
     }
 }
 
-/// In which order a refusal's question is tried.
-fn refusal_rails(settings: &Settings) -> anyhow::Result<Ladder> {
-    let rails = &settings.rails_refusal;
-    Ladder::parse(Asked::Refusal, rails.value.iter().map(String::as_str))
+/// In which order a kind of question is tried.
+fn ladder(of: Asked, rails: &Sourced<Vec<String>>) -> anyhow::Result<Ladder> {
+    Ladder::parse(of, rails.value.iter().map(String::as_str))
         .with_context(|| format!("{} is no order of rails", rails.origin))
 }
 
@@ -324,7 +324,8 @@ mod tests {
         };
         let usual = with(&[]);
         assert_eq!(waits(&usual), Waits::default());
-        assert_eq!(refusal_rails(&usual).unwrap(), Ladder::usual(Asked::Refusal));
+        assert_eq!(ladder(Asked::Refusal, &usual.rails_refusal).unwrap(), Ladder::usual(Asked::Refusal));
+        assert_eq!(ladder(Asked::Confirm, &usual.rails_confirm).unwrap(), Ladder::usual(Asked::Confirm));
         let settings = with(&[
             ("HANDRAISE_ASK_WAIT", "1s"),
             ("HANDRAISE_ASK_WAIT_WITH_PROGRESS", "2m"),
@@ -335,8 +336,9 @@ mod tests {
             (Duration::from_secs(1), Duration::from_mins(2), Duration::from_hours(1));
         assert_eq!(waits(&settings), Waits { plain, with_progress, in_all });
         let rails = Ladder::parse(Asked::Refusal, ["inbox", "form"]).unwrap();
-        assert_eq!(refusal_rails(&settings).unwrap(), rails);
-        let error = refusal_rails(&with(&[("HANDRAISE_RAILS__REFUSAL", "form,token")])).unwrap_err();
+        assert_eq!(ladder(Asked::Refusal, &settings.rails_refusal).unwrap(), rails);
+        let wrong = with(&[("HANDRAISE_RAILS__REFUSAL", "form,token")]);
+        let error = ladder(Asked::Refusal, &wrong.rails_refusal).unwrap_err();
         assert_eq!(
             format!("{error:#}"),
             "HANDRAISE_RAILS__REFUSAL is no order of rails: \"token\" is none of its rails: form, inbox, refuse"

@@ -14,7 +14,7 @@ use handraise_core::{
     AskId, Choice, Source,
     form::{AnswerRules, Form},
 };
-use handraise_holder::{Delivery, EndCause, NewAsk};
+use handraise_holder::{Delivery, Demands, EndCause, NewAsk};
 use serde_json::json;
 
 use crate::inbox::{Asker, Inbox, Listen, accepts, colour, pick, soon, wide_limits};
@@ -282,6 +282,36 @@ async fn s44_a_batch_is_all_or_none_and_single_use_only() {
     assert!(lasting.message.contains(ids[1].as_str()), "{}", lasting.message);
     assert!(stream.ask(action::RESPOND_BATCH, &batch("no")).await.is_success());
     assert_eq!(asker.got().len(), 2);
+}
+
+#[tokio::test]
+async fn s15_where_a_person_is_demanded_a_token_declines_alone_and_in_no_batch_either() {
+    let mut inbox = Inbox::start(Listen::Socket).await;
+    let (holder, mut stream) = inbox.holder().await;
+    let asker = Asker::default();
+    let persons = Demands { human: true, ..Demands::default() };
+    let confirm = || NewAsk { source: Source::Confirm, ..colour() };
+    let one = holder.open_for(confirm(), persons, asker.takes()).unwrap();
+    let two = holder.open(confirm(), asker.takes()).unwrap();
+    let by = |ask: &AskId, submission: &str, provenance| Respond {
+        provenance,
+        ..pick(ask.as_str(), submission, "Red")
+    };
+    let token = Provenance::Client;
+    let request = stream.request(action::RESPOND, &by(&one, "s1", token)).await;
+    let (refused, _) = stream.response(&request).await;
+    assert_eq!(refused.code, Some(ErrorCode::BadRequest));
+    assert!(refused.message.contains("a person"), "{}", refused.message);
+    let submissions = vec![by(&two, "s2", token), by(&one, "s3", token)];
+    let batch = stream.ask(action::RESPOND_BATCH, &RespondBatch { submissions }).await;
+    assert_eq!((batch.code, asker.got().len()), (Some(ErrorCode::BadRequest), 0));
+    let submissions = vec![by(&two, "s4", token), by(&one, "s5", Provenance::Human)];
+    assert!(stream.ask(action::RESPOND_BATCH, &RespondBatch { submissions }).await.is_success());
+    assert_eq!(asker.got(), [accepts("Red"), accepts("Red")]);
+    let three = holder.open_for(confirm(), persons, asker.takes()).unwrap();
+    let skip = Respond { rejected: true, answers: Vec::new(), ..by(&three, "s6", token) };
+    assert!(stream.ask(action::RESPOND, &skip).await.is_success());
+    assert_eq!(asker.got().last(), Some(&Delivery::Decline));
 }
 
 #[tokio::test]

@@ -260,7 +260,7 @@ impl Front {
         let asker = match inbox {
             None => Asker::none(),
             Some(find) => {
-                let asker = Asker::start(find, tell_of_inbox)?;
+                let asker = Asker::start(find, !callers.is_empty(), tell_of_inbox)?;
                 process.attach_inbox(asker.seen());
                 asker
             }

@@ -95,7 +95,7 @@ pub async fn run(settings: Stdio, mut signals: mpsc::Receiver<Signal>) -> io::Re
         None => Asker::none(),
         Some(find) => {
             let tell = move |(), key: &str, said| drop(inbox_says.send(Said::Inbox(key.to_owned(), said)));
-            let asker = Asker::start(find, tell)?;
+            let asker = Asker::start(find, false, tell)?;
             process.attach_inbox(asker.seen());
             asker
         }

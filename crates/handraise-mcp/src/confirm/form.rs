@@ -9,10 +9,19 @@ use crate::question::FormDialect;
 /// The field, and its name in the answer.
 pub const FIELD: &str = "confirm";
 
+/// The schema of the form alone, as compact JSON.
+pub fn confirm_schema(action: &str) -> String {
+    schema(action).to_string()
+}
+
+fn schema(action: &str) -> Value {
+    let field = json!({"type": "boolean", "title": action, "description": "Yes, do it now."});
+    json!({"type": "object", "properties": {FIELD: field}, "required": [FIELD]})
+}
+
 /// The `params` of the `elicitation/create` request, as compact JSON. The field has no default: somebody has to set it.
 pub fn confirm_params(message: &str, action: &str, dialect: FormDialect) -> String {
-    let field = json!({"type": "boolean", "title": action, "description": "Yes, do it now."});
-    let schema = json!({"type": "object", "properties": {FIELD: field}, "required": [FIELD]});
+    let schema = schema(action);
     let params = match dialect {
         FormDialect::EnumNames => json!({"message": message, "requestedSchema": schema}),
         FormDialect::OneOf => json!({"mode": "form", "message": message, "requestedSchema": schema}),
@@ -59,6 +68,15 @@ impl ConfirmAnswer {
             Some("cancel") => return Self::Cancel,
             _ => return Self::Malformed,
         }
+        Self::of(content)
+    }
+
+    /// Reads the content of an answer that was accepted.
+    pub fn of_content(content: &str) -> Self {
+        Self::of(serde_json::from_str::<&RawValue>(content).ok())
+    }
+
+    fn of(content: Option<&RawValue>) -> Self {
         let field = content.and_then(|content| sole(content, FIELD).ok().flatten());
         if field.is_some_and(|field| field.get() == "true") { Self::Confirmed } else { Self::NotConfirmed }
     }

@@ -30,8 +30,49 @@ pub struct GuardSource {
     pub preview: Option<PreviewSource>,
     /// Only a page session that painted the question may accept.
     pub needs_human: bool,
-    /// Somebody else than any operator is named.
-    pub names_who: bool,
+    /// Whose acceptance counts.
+    pub who: Answerers,
+}
+
+/// Whose acceptance counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Answerers {
+    /// Every operator's.
+    #[default]
+    Operator,
+    /// Only that of whoever calls.
+    Caller,
+    /// Only that of somebody else.
+    NotTheCaller,
+    /// Nobody's: tables contradict each other.
+    Nobody,
+}
+
+impl Answerers {
+    /// Those whom both name.
+    fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Operator, one) | (one, Self::Operator) => one,
+            (one, another) if one == another => one,
+            _ => Self::Nobody,
+        }
+    }
+}
+
+/// What all tables together demand of whoever accepts a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Demand {
+    /// It takes a surface of the inbox that has painted the question.
+    pub human: bool,
+    /// Whose acceptance counts.
+    pub who: Answerers,
+}
+
+impl Demand {
+    /// Whether it leaves nothing but the inbox.
+    pub fn needs_inbox(self) -> bool {
+        self.human || self.who != Answerers::Operator
+    }
 }
 
 /// The `preview` of a [`GuardSource`].
@@ -95,7 +136,7 @@ pub struct Guard {
     account: Option<Pointer>,
     target: Option<Pointer>,
     preview: Option<PreviewRule>,
-    needs_inbox: bool,
+    demand: Demand,
 }
 
 /// How a call is shown before it runs.
@@ -118,8 +159,8 @@ pub struct Guards {
 pub struct Guarding {
     /// The first table that the tool falls under: it has the words and the preview.
     pub guard: Arc<Guard>,
-    /// Whether any table that the tool falls under leaves nothing but the inbox.
-    pub needs_inbox: bool,
+    /// What all tables that the tool falls under demand.
+    pub demand: Demand,
 }
 
 impl Guards {
@@ -159,7 +200,11 @@ impl Guards {
     pub fn of(&self, tool: &str, is_harmless: bool) -> Option<Guarding> {
         let mut covering = self.guards.iter().filter(|guard| guard.covers(tool, is_harmless)).peekable();
         let guard = Arc::clone(covering.peek()?);
-        Some(Guarding { guard, needs_inbox: covering.any(|guard| guard.needs_inbox) })
+        let demand = covering.fold(Demand::default(), |all, guard| Demand {
+            human: all.human || guard.demand.human,
+            who: all.who.and(guard.demand.who),
+        });
+        Some(Guarding { guard, demand })
     }
 }
 
@@ -176,7 +221,7 @@ impl Guard {
             account: source.account.map(|path| pointer("account".to_owned(), &path)).transpose()?,
             target: source.target.map(|path| pointer("target".to_owned(), &path)).transpose()?,
             preview,
-            needs_inbox: source.needs_human || source.names_who,
+            demand: Demand { human: source.needs_human, who: source.who },
         })
     }
 

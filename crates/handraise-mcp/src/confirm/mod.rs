@@ -21,8 +21,10 @@ mod tools;
 mod tests;
 
 pub use config::{ConfirmConfig, NoTokens, Remembers, Tokens, Values};
-pub use form::{ConfirmAnswer, FIELD, REQUEST, confirm_params, confirm_requests};
-pub use guard::{Guard, GuardError, GuardSource, Guarding, Guards, PreviewRule, PreviewSource};
+pub use form::{ConfirmAnswer, FIELD, REQUEST, confirm_params, confirm_requests, confirm_schema};
+pub use guard::{
+    Answerers, Demand, Guard, GuardError, GuardSource, Guarding, Guards, PreviewRule, PreviewSource,
+};
 pub use hash::{ARGUMENT, gateway_payload, hash_of, payload_hash};
 pub use preview::{MAX_PREVIEW_BYTES, Preview, PreviewFault};
 pub use result::{Phase1, Told};

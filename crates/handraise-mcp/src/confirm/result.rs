@@ -168,12 +168,19 @@ impl Told {
         Self::refused(action, "confirmation-unsupported", &note)
     }
 
-    /// The policy leaves only the inbox, to which no confirmations go.
+    /// The policy leaves only the inbox, and nobody can be asked there now.
     pub fn needs_inbox(action: &str) -> Self {
-        let note = "Nothing was done. The policy takes the word of a person in the inbox for this, or of somebody it names, \
-                    and this gateway puts no confirmations to an inbox yet: [[confirm]] require and who say so. With require = \"any\" and \
-                    who = \"operator\" this client is asked.";
+        let note = "Nothing was done. The policy takes the word of a person in the inbox for this, or of somebody it names, and \
+                    nobody can be asked there now: start handraise up, open its page, and call again. [[confirm]] require and \
+                    who say so; with require = \"any\" and who = \"operator\" this client is asked.";
         Self::refused(action, "confirmation-unsupported", note)
+    }
+
+    /// It was accepted in the inbox, and not by a surface that had shown it to a person.
+    pub fn not_human(action: &str) -> Self {
+        let note = "Nothing was done. It was accepted without a person having been shown it, and the policy takes a \
+                    person's word alone.";
+        Self::plain_rejection("NOT_CONFIRMED", action, note)
     }
 
     /// The surface that this caller has does not show all of it.

@@ -48,7 +48,7 @@ impl Shown<'_> {
     /// # Errors
     /// When it is longer than [`MAX_MESSAGE_BYTES`]: nothing is left out of what somebody confirms.
     pub fn message(&self) -> Result<String, TooLong> {
-        let mut shown = vec![format!("{} asks to: {}", self.caller(), visible::text(self.action))];
+        let mut shown = vec![self.headline()];
         shown.push(format!("Tool: {}", quoted(self.tool)));
         shown.extend(self.account.map(|account| format!("Account: {}", quoted(account))));
         if !self.target.is_empty() {
@@ -63,6 +63,16 @@ impl Shown<'_> {
         }
         shown.push("It runs only if you confirm.".to_owned());
         fits(shown.join("\n"), MAX_MESSAGE_BYTES)
+    }
+
+    /// Who asks for what: the first line of a message, and all of it where a surface has the rest in places of its own.
+    pub fn headline(&self) -> String {
+        format!("{} asks to: {}", self.caller(), visible::text(self.action))
+    }
+
+    /// The server's words, exactly as they are hashed, on one line.
+    pub fn server_says(&self) -> Option<String> {
+        self.preview.map(words)
     }
 
     /// The preview of the token rail, as JSON.

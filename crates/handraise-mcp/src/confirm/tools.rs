@@ -174,8 +174,8 @@ pub fn harmful_on(result: &str) -> Vec<String> {
 /// How a tool is listed that is guarded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Offer {
-    /// As one that its caller confirms: with a form, or with a token, unless it has one of its own.
-    Caller { form: bool, token: bool },
+    /// As one that its caller confirms: with a form, or with a token, unless it has one of its own; or that the inbox may.
+    Caller { form: bool, token: bool, inbox: bool },
     /// As one that only the inbox confirms.
     Inbox,
 }
@@ -214,13 +214,13 @@ pub(crate) fn listed_as_guarded(
         let Some(offer) = offer(&name, listed.is_harmless) else { continue };
         is_changed = true;
         let sentence = match offer {
-            Offer::Caller { form, token } if token && !listed.has_own_token => {
+            Offer::Caller { form, token, .. } if token && !listed.has_own_token => {
                 offer_token(&mut splice, definition.get(), &tool);
                 if form { SENTENCE_OF_BOTH } else { SENTENCE_OF_TOKEN }
             }
             Offer::Caller { form: true, .. } => SENTENCE_OF_FORM,
+            Offer::Caller { form: false, inbox: true, .. } | Offer::Inbox => SENTENCE_OF_INBOX,
             Offer::Caller { form: false, .. } => SENTENCE_OF_NOTHING,
-            Offer::Inbox => SENTENCE_OF_INBOX,
         };
         describe(&mut splice, definition.get(), &tool, sentence);
         splice.remove_members(frame, tool, |name| name == "outputSchema");

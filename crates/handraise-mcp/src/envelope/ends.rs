@@ -14,6 +14,7 @@ impl Envelope {
     /// requests stay open, because their answers may still be delivered.
     pub fn client_closed(&mut self, now: Now, out: &mut Vec<Out>) {
         self.client_is_closed = true;
+        self.patience.at(now.boot);
         self.guarded_client_closed(now, out);
         let asks: Vec<RequestId> = self.asks.values().cloned().collect();
         for call in asks {
@@ -33,6 +34,7 @@ impl Envelope {
     /// one. `status` is shown to the client: it says how the process ended, and nothing that the process wrote (S33).
     pub fn upstream_ended(&mut self, status: &str, now: Now, out: &mut Vec<Out>) {
         let message = ended_message(status);
+        self.patience.at(now.boot);
         let open: Vec<Open> = self.open.take().collect();
         for open in open {
             match &open {

@@ -168,8 +168,8 @@ impl Envelope {
                 self.progress.forget(call.progress_token());
                 Route::Forward
             }
-            Some(Open::Guarded(held)) => {
-                self.guarded_cancelled(&held, "the call was cancelled", now, out);
+            Some(Open::Guarded(mut held)) => {
+                self.guarded_cancelled(&mut held, "the call was cancelled", now, out);
                 Route::Consumed
             }
             Some(Open::Plain(_)) | None => Route::Forward,

@@ -92,7 +92,8 @@ use crate::record::Record;
 
 pub use confirm::Spend;
 pub use inbox::{
-    AGAIN_AFTER, InboxAsk, InboxEnd, InboxSaid, ON_ITS_WAY, OPERATOR_GONE, PROGRESS_EVERY, Waits, Withdrawal,
+    AGAIN_AFTER, InboxAsk, InboxConfirm, InboxEnd, InboxSaid, ON_ITS_WAY, OPERATOR_GONE, PROGRESS_EVERY,
+    Waits, Withdrawal,
 };
 pub use process::{EnvelopeConfig, Limits, Process, Reached, Upstream};
 
@@ -206,6 +207,7 @@ impl Envelope {
 
     /// Takes the time: settles what has waited long enough.
     pub fn tick(&mut self, now: Now, out: &mut Vec<Out>) {
+        self.patience.at(now.boot);
         while self.deadlines.first().is_some_and(|(deadline, _)| *deadline <= now.boot) {
             let Some((due, ask)) = self.deadlines.pop_first() else { return };
             if !self.beat(&ask, due, out) && !self.guarded_timed_out(&ask, now, out) {

@@ -65,6 +65,8 @@ pub struct EnvelopeConfig {
     pub min_human: Duration,
     /// In which order a refusal's question is tried.
     pub refusal_rails: Ladder,
+    /// In which order a guarded call's question is tried.
+    pub confirm_rails: Ladder,
     /// How long calls wait for the inbox.
     pub waits: Waits,
     /// Bounds.
@@ -86,6 +88,7 @@ impl EnvelopeConfig {
             ask_timeout: Duration::from_secs(20),
             min_human: Duration::from_millis(400),
             refusal_rails: Ladder::usual(Asked::Refusal),
+            confirm_rails: Ladder::usual(Asked::Confirm),
             waits: Waits::default(),
             limits: Limits::default(),
             callers: BTreeSet::new(),
@@ -169,6 +172,11 @@ impl Process {
     /// be reached; it is called with every question that the inbox might serve, and must not wait.
     pub fn attach_inbox(&self, seen: impl Fn() -> Option<Duration> + Send + Sync + 'static) {
         self.inbox.set(Box::new(seen));
+    }
+
+    /// Whether there may ever be an inbox.
+    pub(super) fn may_have_inbox(&self) -> bool {
+        self.inbox.is_set()
     }
 
     /// Whether somebody in the inbox could answer now.

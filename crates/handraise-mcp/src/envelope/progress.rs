@@ -66,6 +66,18 @@ impl Progress {
         }
     }
 
+    /// A call waits no more, and has not run: what it was told of last.
+    pub(super) fn rests(&mut self, token: Option<Id<'_>>) -> Option<f64> {
+        self.floors.remove(token?)
+    }
+
+    /// A call runs whose client was told of progress before.
+    pub(super) fn goes_on_above(&mut self, token: Option<Id<'_>>, told: f64) {
+        if let Some(token) = token.filter(is_watched) {
+            self.floors.insert(token, told);
+        }
+    }
+
     /// Progress of a call that waits: a little above what was said last, so that the server's own goes on above it.
     pub(super) fn beat(&mut self, token: Id<'_>) -> Option<Vec<u8>> {
         let floor = self.floors.get_mut(token)?;

@@ -46,7 +46,7 @@ impl Envelope {
     ) -> Route {
         let Some(ask) = id.text().filter(|id| self.ids.is_ask(id)) else { return Route::Forward };
         // What is no open question has been settled: the response is late, and means nothing.
-        match self.take_asking(&ask, now) {
+        match self.take_asking(&ask) {
             Some(asking) => self.answered(*asking, Some(frame), now, out),
             None => self.guarded_answer(&ask, Some(frame), now, out),
         }
@@ -64,7 +64,7 @@ impl Envelope {
                 continue;
             };
             is_answer = true;
-            match self.take_asking(&ask, now) {
+            match self.take_asking(&ask) {
                 Some(asking) => self.answered(*asking, None, now, out),
                 None => self.guarded_answer(&ask, None, now, out),
             }
@@ -80,22 +80,22 @@ impl Envelope {
     }
 
     /// Takes the call that an open question is about, if that key or id is one of a question's.
-    pub(super) fn take_asking(&mut self, ask: &str, now: Now) -> Option<Box<Asking>> {
+    pub(super) fn take_asking(&mut self, ask: &str) -> Option<Box<Asking>> {
         let call = self.asks.get(ask)?.clone();
         match self.open.remove(call.borrow()) {
             Some(Open::Asking(asking)) => {
-                self.forget_ask(&asking, now);
+                self.forget_ask(&asking);
                 Some(asking)
             }
             _ => None,
         }
     }
 
-    fn forget_ask(&mut self, asking: &Asking, now: Now) {
+    fn forget_ask(&mut self, asking: &Asking) {
         self.asks.remove(&asking.ask);
         self.deadlines.remove(&(asking.deadline, asking.ask.clone()));
         if let Surface::Inbox(in_inbox) = &asking.surface {
-            self.patience.end(now.boot);
+            self.patience.end();
             if let Some(beat) = in_inbox.beat {
                 self.deadlines.remove(&(beat, asking.ask.clone()));
             }
@@ -188,10 +188,10 @@ impl Envelope {
 
     /// Nobody answered in time.
     pub(super) fn timed_out(&mut self, ask: &str, now: Now, out: &mut Vec<Out>) {
-        let Some(asking) = self.take_asking(ask, now) else { return self.check_timed_out(ask, out) };
+        let Some(asking) = self.take_asking(ask) else { return self.check_timed_out(ask, out) };
         take_back(&asking, "nobody answered in time", Withdrawal::TimedOut, out);
         if asking.rail() == Rail::Inbox {
-            self.patience.unanswered(now.boot);
+            self.patience.unanswered();
         }
         let latency = Some(millis(asking.asked.until(now.boot)));
         out.push(asking.subject.record(asking.rail(), Outcome::Timeout, Provenance::System, latency, None));
@@ -208,7 +208,7 @@ impl Envelope {
         now: Now,
         out: &mut Vec<Out>,
     ) {
-        self.forget_ask(asking, now);
+        self.forget_ask(asking);
         self.progress.forget(asking.call.progress_token());
         let is_cancelled = provenance == Provenance::Client;
         take_back(asking, why, if is_cancelled { Withdrawal::Cancelled } else { Withdrawal::Gone }, out);

@@ -6,8 +6,11 @@ use std::process::Child;
 use handraise_transport::clock::{Clock as _, SystemClock};
 use serde_json::{Value, json};
 
-use super::asking::{SECOND, refusal, tap};
-use crate::support::{Events, Gateway, Home, Setup, Up, kill, pick, wait_for};
+use super::{
+    asking::{SECOND, refusal, tap},
+    confirming::{self, SECRET},
+};
+use crate::support::{Events, Gateway, Home, Pair, Setup, Up, call, kill, pick, wait_for};
 
 /// An inbox with an operator at it.
 fn inbox(home: &Home) -> (Up, Events) {
@@ -64,6 +67,26 @@ fn a_client_that_declares_nothing_is_answered_from_the_inbox_in_the_same_call() 
     assert_eq!(gateway.count("tapOn"), 2);
     gateway.close();
     assert_eq!(gateway.wait(), Some(0));
+}
+
+#[test]
+fn in_front_of_a_url_a_call_is_answered_from_the_inbox_as_well() {
+    let home = Home::new();
+    let (up, _operator) = inbox(&home);
+    let setup = Setup { server: &[], variables: &[], before: &[] };
+    let mut gateway = Gateway::start_over(Pair::Http, &home, &setup);
+    gateway.initialize("2025-11-25", &json!({}));
+    attached(&gateway);
+    gateway.send(&tap(&json!(1)));
+    let ask = up.wait_for_ask();
+    assert_eq!(up.answer(&ask, &pick("deviceId", &[SECOND])).status, 200);
+    ran_on_the_second(&gateway, 1);
+    gateway.send(&tap(&json!(2)));
+    let ask = up.wait_for_ask();
+    gateway.close();
+    assert_eq!(gateway.wait(), Some(0));
+    assert_eq!(up.wait_for_settlement(&ask)["outcome"], "withdrawn");
+    assert_eq!(gateway.count("tapOn"), 3);
 }
 
 #[test]
@@ -209,6 +232,102 @@ fn nobody_is_asked_where_the_settings_say_so() {
     }
     assert_eq!(up.wait_for_asks(0), Vec::<Value>::new());
     up.stop();
+}
+
+/// A session of a client that declares nothing, with guarded tools.
+fn guarded(home: &Home, config: &str) -> Gateway {
+    home.write_config(config);
+    session(home, &[SECRET])
+}
+
+const GUARDED: &str = "[[confirm]]\ntools = ['tapOn']\naction = 'Tap'\ntarget = '/deviceId'\npreview = { tool = 'listDevices' }\n";
+
+#[test]
+fn a_guarded_call_of_a_client_that_cannot_be_asked_is_confirmed_in_the_inbox() {
+    let home = Home::new();
+    let (up, _operator) = inbox(&home);
+    let mut gateway = guarded(&home, GUARDED);
+    gateway.call(&json!(1), "tapOn", &confirming::tap());
+    let ask = up.wait_for_ask();
+    assert_eq!((&ask["source"], &ask["on_deadline"]), (&json!("confirm"), &json!("refuse")));
+    let confirm = &ask["confirm"];
+    assert_eq!(
+        (&confirm["tool"], &confirm["target"], &confirm["action"], &confirm["arguments"]),
+        (
+            &json!("tapOn"),
+            &json!("emulator-5554"),
+            &json!("Tap"),
+            &json!(r#"{"deviceId":"emulator-5554","text":"OK"}"#)
+        )
+    );
+    assert!(confirm["preview"].as_str().unwrap().contains("A1B2-C3D4"), "{confirm}");
+    assert_eq!(gateway.count("tapOn"), 0);
+    assert_eq!(up.answer(&ask, &pick("confirm", &["true"])).status, 200);
+    let answer = gateway.receive();
+    assert_eq!(answer["result"]["content"][0]["text"], "tapped \"OK\" on emulator-5554", "{answer}");
+    assert_eq!(up.answer(&ask, &pick("confirm", &["true"])).body["replayed"], true);
+    // Declined, and answered with no: nothing runs, and both say so.
+    for (submission, case) in
+        [(json!({"answers": [], "rejected": true}), "cancelled"), (pick("confirm", &["false"]), "error")]
+    {
+        gateway.call(&json!(2), "tapOn", &confirming::tap());
+        let ask = up.wait_for_ask();
+        assert_eq!(up.answer(&ask, &submission).status, 200);
+        let said = confirming::said(&gateway.receive());
+        assert_eq!((&said["confirmed"], &said["dispatched"]), (&json!(false), &json!(false)));
+        assert!(!said[case].is_null(), "{said}");
+    }
+    assert_eq!(gateway.outcomes(3), ["accept", "decline", "invalid"]);
+    assert_eq!(gateway.count("tapOn"), 1);
+}
+
+#[test]
+fn s15_where_a_persons_word_is_demanded_a_tokens_does_not_count() {
+    let home = Home::new();
+    let (up, _operator) = inbox(&home);
+    let mut gateway = guarded(&home, &GUARDED.replace("action", "require = 'human'\naction"));
+    gateway.call(&json!(1), "tapOn", &confirming::tap());
+    let ask = up.wait_for_ask();
+    let by_token = up.answer(&ask, &pick("confirm", &["true"]));
+    assert_eq!(by_token.body["error"]["code"], "BAD_REQUEST", "{}", by_token.body);
+    assert!(by_token.body["error"]["message"].as_str().unwrap().contains("a person"), "{}", by_token.body);
+    assert_eq!((up.ask(&ask)["state"].clone(), gateway.count("tapOn")), (json!("open"), 0));
+    let login = json!({"secret": up.secret, "name": "Ada"});
+    let page = call(&up.url, "POST", "/api/v1/login", None, Some(&login)).body;
+    let page = page["token"].as_str().unwrap();
+    let path = format!("/api/v1/asks/{}", ask["id"].as_str().unwrap());
+    let digest = json!({"digest": ask["digest"]});
+    assert_eq!(call(&up.url, "POST", &format!("{path}/seen"), Some(page), Some(&digest)).status, 204);
+    // A person needs at least 350 ms between the paint and the answer.
+    std::thread::sleep(std::time::Duration::from_millis(400));
+    let answered =
+        call(&up.url, "POST", &format!("{path}/answer"), Some(page), Some(&pick("confirm", &["true"])));
+    assert_eq!(answered.status, 200, "{}", answered.body);
+    let answer = gateway.receive();
+    assert_eq!(answer["result"]["content"][0]["text"], "tapped \"OK\" on emulator-5554", "{answer}");
+    assert_eq!(gateway.records()[0]["provenance"], "human");
+}
+
+#[test]
+fn s16_whose_confirmation_counts_is_whose_token_holds_the_question() {
+    let home = Home::new();
+    let (up, _operator) = inbox(&home);
+    let token = |scope: &str, owner: &str| {
+        let arguments = ["token", "create", "--scope", scope, "--name", owner, "--owner", owner];
+        home.stdout(&arguments).trim_end().to_owned()
+    };
+    let (adas, bobs, holder) = (token("operator", "ada"), token("operator", "bob"), token("holder", "ada"));
+    home.write_config(&GUARDED.replace("action", "who = 'not-the-caller'\naction"));
+    let mut gateway = session(&home, &[SECRET, ("HANDRAISE_TOKEN", &holder)]);
+    gateway.call(&json!(1), "tapOn", &confirming::tap());
+    let ask = up.wait_for_ask();
+    assert_eq!(ask["who"], "not-the-caller");
+    let path = format!("/api/v1/asks/{}/answer", ask["id"].as_str().unwrap());
+    let answer = |token: &str| call(&up.url, "POST", &path, Some(token), Some(&pick("confirm", &["true"])));
+    assert_eq!((answer(&adas).status, answer(&up.operator).status), (403, 403));
+    assert_eq!((gateway.count("tapOn"), answer(&bobs).status), (0, 200));
+    assert_eq!(gateway.receive()["id"], 1);
+    assert_eq!(gateway.count("tapOn"), 1);
 }
 
 fn end_of(child: &mut Child) {

@@ -20,6 +20,7 @@ mod hostile;
 mod idle_cost;
 mod ids;
 mod in_front_of_a_url;
+mod inbox;
 mod modern;
 mod over_cut_streams;
 mod over_http;

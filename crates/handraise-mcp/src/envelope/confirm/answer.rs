@@ -6,6 +6,7 @@ use handraise_core::words::{Outcome, Provenance, Rail};
 use super::{Accepted, Brought, Held, Stage, offer};
 use crate::Now;
 use crate::confirm::{ConfirmAnswer, Rejection, Told};
+use crate::envelope::inbox::Unshown;
 use crate::envelope::{Envelope, Out};
 use crate::frame::reply;
 use crate::frame::splice::quoted;
@@ -55,13 +56,18 @@ impl Envelope {
             Some((frame, _)) if frame.method().is_some() => ConfirmAnswer::Malformed,
             Some((frame, Answered::Result(result))) => ConfirmAnswer::read(frame.text(result.clone())),
             Some((frame, Answered::Error(error))) => {
-                is_shown &= !crate::envelope::push::says_not_shown(frame.text(error.clone()));
+                let says_so = crate::envelope::push::says_not_shown(frame.text(error.clone()));
+                is_shown &= !says_so;
                 let provenance = if is_shown { Provenance::Client } else { Provenance::NotShown };
                 let (outcome, reason) = (Outcome::Error, Some("client-error"));
                 out.push(held.record(Rail::Form, outcome, provenance, Some(latency_ms), reason));
-                let action = held.action();
-                let what = if is_shown { Told::cancelled(action) } else { Told::not_shown(action) };
-                held.tell(&what, out);
+                if is_shown {
+                    held.tell(&Told::cancelled(held.action()), out);
+                } else {
+                    let after = since.until(now.boot);
+                    let unshown = Unshown { word: outcome.as_str(), after, says_so };
+                    self.guarded_unshown(held, unshown, now, out);
+                }
                 return;
             }
             Some((_, Answered::Both)) | None => ConfirmAnswer::Malformed,
@@ -70,9 +76,27 @@ impl Envelope {
             let provenance = if is_shown { Provenance::Client } else { Provenance::NotShown };
             let (outcome, reason, what) = ending(answer, is_shown, held.action());
             out.push(held.record(Rail::Form, outcome, provenance, Some(latency_ms), reason));
-            held.tell(&what, out);
+            if !is_shown && matches!(answer, ConfirmAnswer::Decline | ConfirmAnswer::Cancel) {
+                let unshown =
+                    Unshown { word: outcome.as_str(), after: since.until(now.boot), says_so: false };
+                self.guarded_unshown(held, unshown, now, out);
+            } else {
+                held.tell(&what, out);
+            }
             return;
         }
+        self.was_accepted(&mut held, Provenance::Client, latency_ms, now);
+        self.read_fresh(held, now, out);
+    }
+
+    /// What was shown last was accepted.
+    pub(super) fn was_accepted(
+        &mut self,
+        held: &mut Held,
+        provenance: Provenance,
+        latency_ms: u64,
+        now: Now,
+    ) {
         let nonce = self.ids.nonce();
         let ttl_ms = u64::try_from(TTL.as_millis()).unwrap_or(u64::MAX);
         if let Some(about) = &mut held.about
@@ -84,9 +108,9 @@ impl Envelope {
                 nonce,
                 expires_ms: now.wall_ms.saturating_add(ttl_ms),
                 latency_ms,
+                provenance,
             });
         }
-        self.read_fresh(held, now, out);
     }
 
     /// A form was accepted, and what would happen was read again: it must be what was shown.
@@ -100,11 +124,12 @@ impl Envelope {
         };
         let Some(moved) = moved else { return self.claim(held, now, out) };
         let (latency, reason) = (Some(accepted.latency_ms), Some(moved.as_str()));
+        let (rail, provenance) = (about.rail, accepted.provenance);
         let is_last = about.was_asked_again;
         about.was_asked_again = true;
         let nonce = (accepted.nonce, accepted.expires_ms);
         about.brought = Brought::Nothing;
-        out.push(held.record(Rail::Form, Outcome::Invalid, Provenance::Client, latency, reason));
+        out.push(held.record(rail, Outcome::Invalid, provenance, latency, reason));
         // The acceptance of what is no longer there is settled.
         out.push(Self::burn(nonce.0, nonce.1));
         if is_last {

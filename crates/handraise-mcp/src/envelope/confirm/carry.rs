@@ -12,6 +12,7 @@ use super::{Held, Stage};
 use crate::Now;
 use crate::canonical::{Dialect, canonical};
 use crate::confirm::{ARGUMENT, ConfirmAnswer, ConfirmConfig, REQUEST, Spent, Told, claimed};
+use crate::envelope::inbox::Unshown;
 use crate::envelope::mrtr::{Carried, bound, string};
 use crate::envelope::open::{Call, Open, tool};
 use crate::envelope::retry::since;
@@ -42,6 +43,8 @@ pub(super) enum Carries {
     Anew,
     /// Its form was accepted.
     Accepted(Box<ConfirmState>, u64),
+    /// Its form was answered faster than anybody reads.
+    Unshown(Unshown),
 }
 
 impl Envelope {
@@ -199,6 +202,9 @@ impl Envelope {
         let (party, tool) = (&arrival.party, arrival.tool.clone());
         let record = Record::of(party, tool, Rail::Form, outcome, provenance);
         out.push(Out::Record(Record { latency_ms: Some(latency_ms), reason, ..record }));
+        if !is_shown && matches!(answer, ConfirmAnswer::Decline | ConfirmAnswer::Cancel) && is_same {
+            return Ok(Carries::Unshown(Unshown { word: outcome.as_str(), after: latency, says_so: false }));
+        }
         out.push(arrival.told(&what));
         Err(Route::Consumed)
     }

@@ -6,7 +6,7 @@ use handraise_core::words::{Outcome, Provenance, Rail};
 use serde_json::value::RawValue;
 
 use super::carry::Carries;
-use super::{About, Accepted, Brought, Held, Stage, rail, told};
+use super::{About, Accepted, Brought, Footing, Held, Stage, told};
 use crate::Now;
 use crate::canonical::{self, Dialect, canonical};
 use crate::confirm::{self, ARGUMENT, ConfirmConfig, Guarding, MAX_TOKEN_PREVIEW_BYTES, Rejection, Told};
@@ -193,20 +193,38 @@ impl Envelope {
     ) {
         let refused =
             |reason| arrival.record(Rail::Refuse, Outcome::NotOffered, Provenance::System, Some(reason));
-        if arrival.guarding.needs_inbox {
-            out.push(refused("needs-inbox"));
-            out.push(arrival.told(&Told::needs_inbox(&arrival.action)));
-            return;
-        }
         if !config.is_open {
             let unavailable = Rejection::StoreUnavailable;
             out.push(refused(unavailable.as_str()));
             out.push(arrival.told(&Told::rejected(&arrival.action, unavailable, None)));
             return;
         }
+        let demand = arrival.guarding.demand;
         let form_was_sent = !matches!(carries, Carries::Nothing);
-        let rail = match rail(config, arrival.party.declared, form_was_sent, arrival.strips_token) {
+        let footing = Footing {
+            declared: arrival.party.declared,
+            demand,
+            form_was_sent,
+            takes_token: arrival.strips_token,
+        };
+        let unshown = if let Carries::Unshown(unshown) = &carries { Some(*unshown) } else { None };
+        let rail = match carries {
+            // Its form has been there, or is there again.
+            Carries::Anew | Carries::Accepted(..) if !demand.needs_inbox() => Ok(Rail::Form),
+            Carries::Unshown(_) => self.rail(config, footing, Some(Rail::Form)),
+            _ => self.rail(config, footing, None),
+        };
+        let rail = match rail {
             Ok(rail) => rail,
+            Err(_) if demand.needs_inbox() => {
+                out.push(refused("needs-inbox"));
+                out.push(arrival.told(&Told::needs_inbox(&arrival.action)));
+                return;
+            }
+            Err(_) if unshown.is_some() => {
+                out.push(arrival.told(&Told::not_shown(&arrival.action)));
+                return;
+            }
             Err(remedy) => {
                 out.push(refused("no-rail"));
                 out.push(arrival.told(&Told::unsupported(&arrival.action, remedy, config.forms)));
@@ -216,7 +234,7 @@ impl Envelope {
         let (account, target) = (arrival.account(), arrival.target());
         let mut was_asked_again = false;
         let brought = match carries {
-            Carries::Accepted(state, latency_ms) => {
+            Carries::Accepted(state, latency_ms) if rail == Rail::Form => {
                 was_asked_again = state.was_asked_again;
                 Brought::Accepted(Accepted {
                     hash: state.hash,
@@ -224,9 +242,10 @@ impl Envelope {
                     nonce: state.nonce,
                     expires_ms: state.expiry.wall_ms,
                     latency_ms,
+                    provenance: Provenance::Client,
                 })
             }
-            Carries::Nothing | Carries::Anew if rail == Rail::Token => {
+            _ if rail == Rail::Token => {
                 let of = confirm::Call { tool: &arrival.tool, account: account.as_deref(), target: &target };
                 match brought_token(config, arrival.raw, of) {
                     Ok(brought) => brought,
@@ -238,7 +257,7 @@ impl Envelope {
                     }
                 }
             }
-            Carries::Nothing | Carries::Anew => Brought::Nothing,
+            _ => Brought::Nothing,
         };
         let bytes = arrival.stripped();
         let kept = ClientFrame::read(&bytes).ok().and_then(|frame| {
@@ -260,6 +279,9 @@ impl Envelope {
             form_was_sent,
             was_asked_again,
             rail,
+            demand,
+            unshown,
+            told_progress: None,
             tool_digest: String::new(),
             fresh: None,
         };

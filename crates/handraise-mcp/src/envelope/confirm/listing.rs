@@ -70,10 +70,14 @@ impl Envelope {
         let at = frame.result_at()?;
         let offer = |name: &str, is_harmless| {
             let guarding = config.guards.of(name, is_harmless && !self.process.is_harmful(name))?;
-            Some(if guarding.needs_inbox {
+            let rails = &self.process.config.confirm_rails;
+            let inbox = config.is_open && rails.has(Rail::Inbox) && self.process.may_have_inbox();
+            let form = config.forms && config.is_open && rails.has(Rail::Form);
+            let token = config.tokens.is_ok() && rails.has(Rail::Token);
+            Some(if guarding.demand.needs_inbox() {
                 Offer::Inbox
             } else {
-                Offer::Caller { form: config.forms && config.is_open, token: config.tokens.is_ok() }
+                Offer::Caller { form, token, inbox }
             })
         };
         listed_as_guarded(frame.bytes(), at, offer)
@@ -183,8 +187,8 @@ impl Envelope {
         self.deadlines.remove(&(listing.deadline, listing.ours.clone()));
         for id in listing.waiting {
             match self.open.remove(id.borrow()) {
-                Some(Open::Guarded(held)) if held.stage == Stage::Listing => {
-                    self.unhold(&held);
+                Some(Open::Guarded(mut held)) if held.stage == Stage::Listing => {
+                    self.unhold(&mut held);
                     self.tools_known(held, is_listed, now, out);
                 }
                 Some(other) => drop(self.open.insert(id.borrow(), other)),

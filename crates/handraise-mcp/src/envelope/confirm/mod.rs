@@ -22,6 +22,7 @@
 
 mod answer;
 mod carry;
+mod inbox;
 mod judge;
 mod listing;
 mod offer;
@@ -38,8 +39,9 @@ use serde_json::value::RawValue;
 
 use crate::Now;
 use crate::canonical::Canonical;
-use crate::confirm::{ConfirmConfig, Gathering, Guard, Spent, Told, ToolList};
+use crate::confirm::{Answerers, ConfirmConfig, Demand, Gathering, Guard, Spent, Told, ToolList};
 use crate::declared::Party;
+use crate::envelope::inbox::{Unshown, Withdrawal};
 use crate::envelope::open::{Call, Open, tool};
 use crate::envelope::room::Reserved;
 use crate::envelope::{Envelope, Out, failed};
@@ -106,7 +108,14 @@ struct About {
     form_was_sent: bool,
     /// What was shown first had changed: it is asked a last time.
     was_asked_again: bool,
+    /// The rail that it takes, or took last.
     rail: Rail,
+    /// What is demanded of whoever accepts.
+    demand: Demand,
+    /// What a client answered that nobody was shown the form by.
+    unshown: Option<Unshown>,
+    /// The progress of which the client heard while the call waited.
+    told_progress: Option<f64>,
     /// The digest of the tool's definition, as of the last reading.
     tool_digest: String,
     fresh: Option<Fresh>,
@@ -130,6 +139,8 @@ struct Accepted {
     nonce: [u8; 16],
     expires_ms: u64,
     latency_ms: u64,
+    /// Who stands behind it.
+    provenance: Provenance,
 }
 
 /// What was read last.
@@ -150,6 +161,8 @@ enum Stage {
     Preview,
     /// The answer to a form, since then.
     Asking(Moment),
+    /// The inbox, since then, and when the client next hears that its call goes on.
+    Inbox(Moment, Option<Moment>),
     /// Whether the nonce is spent.
     Look,
     /// The nonce.
@@ -198,6 +211,12 @@ impl Held {
                 let frame = reply::cancelled(&key, why);
                 out.push(Out::ToClient { for_call: Some(self.id.clone()), frame });
             }
+            Stage::Inbox(since, _) => {
+                latency = Some(offer::millis(since, now));
+                let is_cancelled = provenance == Provenance::Client;
+                let why = if is_cancelled { Withdrawal::Cancelled } else { Withdrawal::Gone };
+                out.extend(self.wait.as_ref().map(|(_, key)| Out::Withdraw { key: key.clone(), why }));
+            }
             Stage::Listing | Stage::Look | Stage::Claim => {}
         }
         let rail = self.about.as_ref().map_or(Rail::Refuse, |about| about.rail);
@@ -219,29 +238,34 @@ fn takes_form(config: &ConfirmConfig, declared: Declared) -> bool {
     config.forms && (declared.takes_forms() || declared == Declared::Unknown)
 }
 
-/// Which rail a call takes: the first of the ladder that its caller has (mcp.md §7). `Err`: none, and what would change it.
-///
-/// Between the form and the token stand url and inbox, for callers whom an inbox can serve.
-fn rail(
-    config: &ConfirmConfig,
+/// What decides about the rail of a guarded call.
+#[derive(Debug, Clone, Copy)]
+struct Footing {
     declared: Declared,
+    demand: Demand,
     form_was_sent: bool,
     takes_token: bool,
-) -> Result<Rail, &'static str> {
-    if form_was_sent {
-        return Ok(Rail::Form);
-    }
-    if takes_form(config, declared) {
-        return Ok(Rail::Form);
-    }
-    match &config.tokens {
-        Ok(_) if takes_token => Ok(Rail::Token),
-        Ok(_) => Err("the tool has a confirmToken of its own, so that there is none of ours"),
-        Err(why) => Err(why.remedy()),
-    }
 }
 
 impl Envelope {
+    /// Which rail a call takes: the first of the ladder behind one that serves it (mcp.md §7). `Err`: none, and what would
+    /// change it. Once a form was sent there is no token (S8); who demands a person's word, or somebody's, has the inbox alone.
+    fn rail(&self, config: &ConfirmConfig, of: Footing, tried: Option<Rail>) -> Result<Rail, &'static str> {
+        let ladder = &self.process.config.confirm_rails;
+        let needs_inbox = of.demand.needs_inbox();
+        let serves = |rail: &Rail| match rail {
+            Rail::Form => !needs_inbox && takes_form(config, of.declared),
+            Rail::Inbox => self.process.inbox_is_usable() && of.demand.who != Answerers::Nobody,
+            Rail::Token => !needs_inbox && !of.form_was_sent && of.takes_token && config.tokens.is_ok(),
+            Rail::Url | Rail::Refuse => false,
+        };
+        ladder.after(tried).find(serves).ok_or_else(|| match &config.tokens {
+            Ok(_) if !ladder.has(Rail::Token) => "rails.confirm leaves it no other way: add token to it",
+            Ok(_) => "the tool has a confirmToken of its own, so that there is none of ours",
+            Err(why) => why.remedy(),
+        })
+    }
+
     /// How many guarded calls wait for something that the upstream or the store of spent nonces has to say. Their owner
     /// keeps the upstream open for them when the client's input has ended.
     pub fn guarded_calls(&self) -> usize {
@@ -265,8 +289,8 @@ impl Envelope {
     fn take_held(&mut self, key: &str) -> Option<Box<Held>> {
         let id = self.guarded.waits.get(key)?.clone();
         match self.open.remove(id.borrow()) {
-            Some(Open::Guarded(held)) if held.wait.as_ref().is_some_and(|(_, waits)| waits == key) => {
-                self.unhold(&held);
+            Some(Open::Guarded(mut held)) if held.wait.as_ref().is_some_and(|(_, waits)| waits == key) => {
+                self.unhold(&mut held);
                 Some(held)
             }
             Some(other) => {
@@ -278,11 +302,20 @@ impl Envelope {
     }
 
     /// Forgets what a call waited for. It has left the open ones.
-    fn unhold(&mut self, held: &Held) {
+    fn unhold(&mut self, held: &mut Held) {
         self.guarded.held -= 1;
-        if let Some(wait) = &held.wait {
-            self.guarded.waits.remove(&wait.1);
-            self.deadlines.remove(wait);
+        let Some(wait) = &held.wait else { return };
+        self.guarded.waits.remove(&wait.1);
+        self.deadlines.remove(wait);
+        if let Stage::Inbox(_, beat) = held.stage {
+            self.patience.end();
+            if let Some(beat) = beat {
+                self.deadlines.remove(&(beat, wait.1.clone()));
+            }
+            let told = self.progress.rests(held.call.progress_token());
+            if let Some(about) = &mut held.about {
+                about.told_progress = told;
+            }
         }
     }
 
@@ -304,13 +337,14 @@ impl Envelope {
                 Self::no_preview(&held, crate::confirm::PreviewFault::Late, out);
             }
             Stage::Asking(since) => Self::form_timed_out(&held, key, since, now, out),
+            Stage::Inbox(since, _) => self.inbox_is_silent(&held, key, since, now, out),
             Stage::Look | Stage::Claim => self.store_said(held, Spent::Unknown, now, out),
         }
         true
     }
 
     /// The client cancels a call: nothing of it runs, and nobody is answered.
-    pub(super) fn guarded_cancelled(&mut self, held: &Held, why: &str, now: Now, out: &mut Vec<Out>) {
+    pub(super) fn guarded_cancelled(&mut self, held: &mut Held, why: &str, now: Now, out: &mut Vec<Out>) {
         self.unhold(held);
         held.withdraw(why, "call-cancelled", Provenance::Client, now, out);
     }
@@ -320,7 +354,7 @@ impl Envelope {
         let keys: Vec<String> = self.guarded.waits.keys().cloned().collect();
         for key in keys {
             let Some(held) = self.take_held(&key) else { continue };
-            if let Stage::Asking(_) = held.stage {
+            if let Stage::Asking(_) | Stage::Inbox(..) = held.stage {
                 held.withdraw("the client is gone", "client-closed", Provenance::System, now, out);
                 held.tell(&Told::cancelled(held.action()), out);
             } else {

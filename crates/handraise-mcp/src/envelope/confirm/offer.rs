@@ -18,6 +18,7 @@ impl Envelope {
     pub(super) fn offer(&mut self, held: Box<Held>, now: Now, out: &mut Vec<Out>) {
         match held.about.as_ref().map(|about| about.rail) {
             Some(Rail::Token) => self.give_token(&held, now, out),
+            Some(Rail::Inbox) => self.put_guarded(held, now, out),
             Some(_) => self.ask(held, now, out),
             None => {}
         }
@@ -70,7 +71,7 @@ impl Envelope {
     }
 
     /// Asks with a form.
-    fn ask(&mut self, held: Box<Held>, now: Now, out: &mut Vec<Out>) {
+    fn ask(&mut self, mut held: Box<Held>, now: Now, out: &mut Vec<Out>) {
         // Whoever was asked before may declare nothing any more: then there is nobody to ask, and no token either (S8).
         let config = self.process.config.confirm.as_ref();
         if !config.is_some_and(|config| takes_form(config, held.party.declared)) {
@@ -122,6 +123,9 @@ impl Envelope {
         let params = confirm_params(&message, held.action(), dialect);
         let frame = reply::request(&quoted(&ask), "elicitation/create", &params);
         out.push(Out::ToClient { for_call: Some(held.id.clone()), frame });
+        if let Some(about) = &mut held.about {
+            about.form_was_sent = true;
+        }
         self.hold(held, Stage::Asking(now.boot), Some((deadline, ask)));
     }
 
@@ -160,7 +164,7 @@ impl Envelope {
 }
 
 /// What every surface shows of a call that has been read.
-fn shown(held: &Held) -> Option<Shown<'_>> {
+pub(super) fn shown(held: &Held) -> Option<Shown<'_>> {
     let about = held.about.as_ref()?;
     let fresh = about.fresh.as_ref()?;
     Some(Shown {

@@ -90,13 +90,10 @@ impl Envelope {
     /// An acceptance that does not let the call run.
     fn reject(&mut self, held: &Held, rejection: Rejection, now: Now, out: &mut Vec<Out>) {
         let Some(about) = &held.about else { return };
-        let (rail, latency) = match &about.brought {
-            Brought::Accepted(accepted) => (Rail::Form, Some(accepted.latency_ms)),
-            Brought::Token(_) | Brought::Nothing => (Rail::Token, None),
-        };
+        let (rail, latency, provenance) = about.behind();
         let reason = Some(rejection.as_str());
-        out.push(held.record(rail, Outcome::Invalid, Provenance::Client, latency, reason));
-        if rail == Rail::Form {
+        out.push(held.record(rail, Outcome::Invalid, provenance, latency, reason));
+        if rail != Rail::Token {
             return held.tell(&Told::not_accepted(&about.action, rejection), out);
         }
         let has_changed = matches!(rejection, Rejection::RevisionChanged | Rejection::PayloadChanged);
@@ -114,12 +111,12 @@ impl Envelope {
     /// The call runs: it was confirmed, and nothing else will run with what confirmed it.
     fn run(&mut self, held: Box<Held>, now: Now, out: &mut Vec<Out>) {
         let Some(about) = &held.about else { return };
-        let (rail, latency) = match &about.brought {
-            Brought::Accepted(accepted) => (Rail::Form, Some(accepted.latency_ms)),
-            Brought::Token(_) | Brought::Nothing => (Rail::Token, None),
-        };
-        out.push(held.record(rail, Outcome::Accept, Provenance::Client, latency, None));
+        let (rail, latency, provenance) = about.behind();
+        out.push(held.record(rail, Outcome::Accept, provenance, latency, None));
         let approval = Approval { strips_token: about.strips_token };
+        if let Some(told) = about.told_progress {
+            self.progress.goes_on_above(held.call.progress_token(), told);
+        }
         let Held { id, mut call, .. } = *held;
         // What the server answers to it is a new question's beginning.
         call.approval = Some(approval);
@@ -127,6 +124,16 @@ impl Envelope {
         call.upstream_asks = self.upstream_asks;
         out.push(Out::ToUpstream(call.bytes().to_vec()));
         self.open.insert(id.borrow(), Open::Called(Box::new(call)));
+    }
+}
+
+impl About {
+    /// On which rail something was brought, how long that took, and who stands behind it.
+    fn behind(&self) -> (Rail, Option<u64>, Provenance) {
+        match &self.brought {
+            Brought::Accepted(accepted) => (self.rail, Some(accepted.latency_ms), accepted.provenance),
+            Brought::Token(_) | Brought::Nothing => (Rail::Token, None, Provenance::Client),
+        }
     }
 }
 

@@ -15,9 +15,11 @@ use crate::question::{Answer, Chosen};
 impl Envelope {
     /// Takes what became of a question for the inbox. Under a key for which nothing waits it means nothing.
     pub fn inbox_said(&mut self, key: &str, said: &InboxSaid, now: Now, out: &mut Vec<Out>) {
-        // Before the time: whoever holds the ask has judged it in time.
-        if let Some(asking) = self.take_asking(key, now) {
-            self.refusal_answered(*asking, said, now, out);
+        // Before the deadlines: whoever holds the ask has judged it in time.
+        self.patience.at(now.boot);
+        match self.take_asking(key) {
+            Some(asking) => self.refusal_answered(*asking, said, now, out),
+            None => self.guarded_said(key, said, now, out),
         }
         self.tick(now, out);
     }
@@ -43,7 +45,7 @@ impl Envelope {
         };
         match &said.end {
             InboxEnd::Accepted(_) | InboxEnd::Declined => self.patience.answered(),
-            InboxEnd::TimedOut => self.patience.unanswered(now.boot),
+            InboxEnd::TimedOut => self.patience.unanswered(),
             InboxEnd::Cancelled | InboxEnd::NotOpened => {}
         }
         self.note_decline(&asking.subject, outcome, said.provenance);

@@ -12,6 +12,7 @@
 //! - Waits at the same time count once toward what a session may wait in all.
 //! - Each wait that ends unanswered is a reason to wait no more for a while ([`AGAIN_AFTER`]), or until somebody answers.
 //! - A retry of a confirmed call's question goes no further than its client: its approval is for one run.
+//! - A guarded call whose form nobody was shown goes on to the inbox, and never to a token (S8).
 
 mod answer;
 mod patience;
@@ -22,6 +23,8 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use handraise_core::words::{Provenance, Source};
+
+use crate::confirm::Demand;
 
 pub(super) use patience::Patience;
 pub(super) use put::{InInbox, ToPut, Unshown};
@@ -78,6 +81,25 @@ pub struct InboxAsk {
     pub client: Option<String>,
     /// How long it may wait.
     pub timeout: Duration,
+    /// The guarded call that it is about, where it is about one.
+    pub confirm: Option<InboxConfirm>,
+}
+
+/// A guarded call, as operators see it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InboxConfirm {
+    /// For whom the call acts, where the rule says.
+    pub account: Option<String>,
+    /// What it acts on, unless that is something new.
+    pub target: Option<String>,
+    /// What is to be confirmed.
+    pub action: String,
+    /// The arguments that are hashed, as canonical JSON.
+    pub arguments: String,
+    /// What would happen, in the server's words.
+    pub preview: Option<String>,
+    /// What is demanded of whoever accepts.
+    pub demand: Demand,
 }
 
 /// What became of a question for the inbox.
@@ -140,6 +162,10 @@ impl Attached {
         let _ = self.0.set(seen);
     }
 
+    pub(super) fn is_set(&self) -> bool {
+        self.0.get().is_some()
+    }
+
     /// Whether somebody could answer.
     pub(super) fn is_usable(&self) -> bool {
         self.0.get().and_then(|seen| seen()).is_some_and(|ago| ago <= OPERATOR_GONE)
@@ -148,6 +174,6 @@ impl Attached {
 
 impl fmt::Debug for Attached {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Attached").field(&self.0.get().is_some()).finish()
+        f.debug_tuple("Attached").field(&self.is_set()).finish()
     }
 }

@@ -16,32 +16,38 @@ pub(in crate::envelope) struct Patience {
     spent: Duration,
     /// When a wait last ended that nobody ended.
     unanswered: Option<Moment>,
+    now: Moment,
 }
 
 impl Patience {
+    /// It is this late.
+    pub(in crate::envelope) fn at(&mut self, now: Moment) {
+        self.now = now;
+    }
+
     /// For how long one more call may wait. `Err`: it does not, and why.
-    pub(in crate::envelope) fn left(&self, waits: Waits, now: Moment) -> Result<Duration, &'static str> {
-        if self.unanswered.is_some_and(|since| now < since + AGAIN_AFTER) {
+    pub(in crate::envelope) fn left(&self, waits: Waits) -> Result<Duration, &'static str> {
+        if self.unanswered.is_some_and(|since| self.now < since + AGAIN_AFTER) {
             return Err("inbox-unanswered");
         }
-        let current = if self.waiting > 0 { self.since.until(now) } else { Duration::ZERO };
+        let current = if self.waiting > 0 { self.since.until(self.now) } else { Duration::ZERO };
         let left = waits.in_all.saturating_sub(self.spent + current);
         if left.is_zero() { Err("waited-enough") } else { Ok(left) }
     }
 
     /// A call waits.
-    pub(in crate::envelope) fn begin(&mut self, now: Moment) {
+    pub(in crate::envelope) fn begin(&mut self) {
         if self.waiting == 0 {
-            self.since = now;
+            self.since = self.now;
         }
         self.waiting += 1;
     }
 
     /// A call waits no more.
-    pub(in crate::envelope) fn end(&mut self, now: Moment) {
+    pub(in crate::envelope) fn end(&mut self) {
         self.waiting = self.waiting.saturating_sub(1);
         if self.waiting == 0 {
-            self.spent += self.since.until(now);
+            self.spent += self.since.until(self.now);
         }
     }
 
@@ -51,8 +57,8 @@ impl Patience {
     }
 
     /// A wait has ended, and nobody has ended it.
-    pub(in crate::envelope) fn unanswered(&mut self, now: Moment) {
-        self.unanswered = Some(now);
+    pub(in crate::envelope) fn unanswered(&mut self) {
+        self.unanswered = Some(self.now);
     }
 }
 
@@ -66,6 +72,11 @@ mod tests {
         in_all: Duration::from_secs(100),
     };
 
+    fn left(patience: &mut Patience, now: Moment) -> Result<Duration, &'static str> {
+        patience.at(now);
+        patience.left(WAITS)
+    }
+
     fn at(seconds: u64) -> Moment {
         Moment::from_millis(seconds * 1000)
     }
@@ -73,28 +84,36 @@ mod tests {
     #[test]
     fn waits_at_the_same_time_count_once() {
         let mut patience = Patience::default();
-        patience.begin(at(10));
-        patience.begin(at(20));
-        assert_eq!(patience.left(WAITS, at(40)), Ok(Duration::from_secs(70)));
-        patience.end(at(50));
-        assert_eq!(patience.left(WAITS, at(60)), Ok(Duration::from_secs(50)));
-        patience.end(at(70));
-        assert_eq!(patience.left(WAITS, at(500)), Ok(Duration::from_secs(40)));
-        patience.begin(at(500));
-        assert_eq!(patience.left(WAITS, at(540)), Err("waited-enough"));
-        patience.end(at(540));
-        assert_eq!(patience.left(WAITS, at(5_000)), Err("waited-enough"));
+        patience.at(at(10));
+        patience.begin();
+        patience.at(at(20));
+        patience.begin();
+        assert_eq!(left(&mut patience, at(40)), Ok(Duration::from_secs(70)));
+        patience.at(at(50));
+        patience.end();
+        assert_eq!(left(&mut patience, at(60)), Ok(Duration::from_secs(50)));
+        patience.at(at(70));
+        patience.end();
+        assert_eq!(left(&mut patience, at(500)), Ok(Duration::from_secs(40)));
+        patience.at(at(500));
+        patience.begin();
+        assert_eq!(left(&mut patience, at(540)), Err("waited-enough"));
+        patience.at(at(540));
+        patience.end();
+        assert_eq!(left(&mut patience, at(5_000)), Err("waited-enough"));
     }
 
     #[test]
     fn after_a_wait_that_nobody_ended_none_begins_until_somebody_answers() {
         let mut patience = Patience::default();
-        patience.unanswered(at(10));
-        assert_eq!(patience.left(WAITS, at(11)), Err("inbox-unanswered"));
+        patience.at(at(10));
+        patience.unanswered();
+        assert_eq!(left(&mut patience, at(11)), Err("inbox-unanswered"));
         patience.answered();
-        assert!(patience.left(WAITS, at(11)).is_ok());
-        patience.unanswered(at(20));
-        assert_eq!(patience.left(WAITS, at(20 + 15 * 60 - 1)), Err("inbox-unanswered"));
-        assert!(patience.left(WAITS, at(20 + 15 * 60)).is_ok());
+        assert!(left(&mut patience, at(11)).is_ok());
+        patience.at(at(20));
+        patience.unanswered();
+        assert_eq!(left(&mut patience, at(20 + 15 * 60 - 1)), Err("inbox-unanswered"));
+        assert!(left(&mut patience, at(20 + 15 * 60)).is_ok());
     }
 }

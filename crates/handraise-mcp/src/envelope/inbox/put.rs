@@ -38,7 +38,7 @@ pub(in crate::envelope) struct Unshown {
 
 impl Unshown {
     /// What an operator is told of it.
-    fn sentence(self) -> String {
+    pub(in crate::envelope) fn sentence(self) -> String {
         if self.says_so {
             return "The client cannot show the question itself.".to_owned();
         }
@@ -51,7 +51,7 @@ impl Envelope {
     /// Until when a call may wait for the inbox. `Err`: not at all, and why.
     pub(in crate::envelope) fn inbox_until(&self, call: &Call, now: Now) -> Result<Moment, &'static str> {
         let waits = self.process.config.waits;
-        let left = self.patience.left(waits, now.boot)?;
+        let left = self.patience.left(waits)?;
         let wait = if call.progress_token().is_some() { waits.with_progress } else { waits.plain };
         let until = (call.arrived + wait).min(now.boot + left);
         if until <= now.boot { Err("too-late") } else { Ok(until) }
@@ -83,8 +83,9 @@ impl Envelope {
             principal: call.caller.principal.clone(),
             client: subject.party.client.clone(),
             timeout: now.boot.until(until),
+            confirm: None,
         })));
-        self.patience.begin(now.boot);
+        self.patience.begin();
         let deadline = until + ON_ITS_WAY;
         self.deadlines.insert((deadline, key.clone()));
         let beat = call.progress_token().is_some().then(|| now.boot + PROGRESS_EVERY);
@@ -147,18 +148,27 @@ impl Envelope {
 
     /// Tells the client of a call that waits for the inbox that it goes on, if that is due.
     pub(in crate::envelope) fn beat(&mut self, key: &str, due: Moment, out: &mut Vec<Out>) -> bool {
-        let Some(id) = self.asks.get(key) else { return false };
-        let Some(Open::Asking(asking)) = self.open.get_mut(id.borrow()) else { return false };
-        let Surface::Inbox(in_inbox) = &mut asking.surface else { return false };
-        if in_inbox.beat != Some(due) || asking.deadline == due {
+        let Some(id) = self.asks.get(key).or_else(|| self.guarded.awaited_by(key)) else { return false };
+        let (beat, deadline, call) = match self.open.get_mut(id.borrow()) {
+            Some(Open::Asking(asking)) => match &mut asking.surface {
+                Surface::Inbox(in_inbox) => (&mut in_inbox.beat, asking.deadline, &asking.call),
+                Surface::Form => return false,
+            },
+            Some(Open::Guarded(held)) => match held.in_inbox() {
+                Some(in_inbox) => in_inbox,
+                None => return false,
+            },
+            _ => return false,
+        };
+        if *beat != Some(due) || deadline == due {
             return false;
         }
         let next = due + PROGRESS_EVERY;
-        in_inbox.beat = (next < asking.deadline).then_some(next);
-        if let Some(next) = in_inbox.beat {
+        *beat = (next < deadline).then_some(next);
+        if let Some(next) = *beat {
             self.deadlines.insert((next, key.to_owned()));
         }
-        if let Some(token) = asking.call.progress_token()
+        if let Some(token) = call.progress_token()
             && let Some(frame) = self.progress.beat(token)
         {
             out.push(Out::ToClient { for_call: Some(id.clone()), frame });

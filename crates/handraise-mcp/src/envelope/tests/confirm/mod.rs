@@ -1,6 +1,7 @@
 //! Guarded calls: what runs is what the upstream receives, and it receives nothing else.
 
 mod form;
+mod inbox;
 mod judged;
 mod kinds;
 mod listed;

@@ -1,6 +1,7 @@
 //! Which rail a caller gets: every declaration, mode and era, in one table.
 
 use super::*;
+use crate::confirm::Answerers;
 
 /// Declarations of `elicitation`, and whether they get a form.
 fn declarations() -> Vec<(&'static str, Option<Value>, bool)> {
@@ -125,9 +126,10 @@ fn a_session_of_before_elicitation_gets_a_token() {
 
 #[test]
 fn what_only_the_inbox_may_confirm_is_refused_without_one() {
-    for (needs_human, names_who) in [(true, false), (false, true), (true, true)] {
+    let (everybody, caller) = (Answerers::Operator, Answerers::Caller);
+    for (needs_human, who) in [(true, everybody), (false, caller), (true, Answerers::NotTheCaller)] {
         for capabilities in [json!({}), json!({"elicitation": {}})] {
-            let guard = GuardSource { needs_human, names_who, ..plain_guard() };
+            let guard = GuardSource { needs_human, who, ..plain_guard() };
             let mut scene = Scene::new(guard);
             scene.world.initialize(&capabilities, "2025-11-25");
             let answer = scene.call(r#"{"to":"a"}"#);

@@ -1,9 +1,13 @@
 //! Anything in any order: nothing runs without an acceptance of its own, and nothing is left behind.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use handraise_core::words::Provenance;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
 
 use super::*;
+use crate::envelope::{InboxEnd, InboxSaid};
 
 /// What happens next. Numbers pick among what is there.
 #[derive(Debug, Clone)]
@@ -22,6 +26,19 @@ enum Step {
     StoreFails(bool),
     /// The server asks something by itself.
     ServerAsks,
+    /// Somebody comes to the inbox, or leaves it.
+    Operator(bool),
+    /// The inbox says what became of something that it was asked, now or earlier.
+    Says(u8, Said),
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Said {
+    Yes(Provenance),
+    No,
+    Declined,
+    TimedOut,
+    NotOpened,
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -34,6 +51,15 @@ fn step() -> impl Strategy<Value = Step> {
         r#"{"action":"cancel"}"#,
         "7",
     ]);
+    let said = vec![
+        Said::Yes(Provenance::Human),
+        Said::Yes(Provenance::Client),
+        Said::Yes(Provenance::System),
+        Said::No,
+        Said::Declined,
+        Said::TimedOut,
+        Said::NotOpened,
+    ];
     let waits = prop::sample::select(vec![0_u64, 399, 400, 5_000]);
     prop_oneof![
         4 => (0..3_u8).prop_map(Step::Call),
@@ -46,6 +72,8 @@ fn step() -> impl Strategy<Value = Step> {
         1 => prop::bool::weighted(0.25).prop_map(Step::PreviewFails),
         1 => prop::bool::weighted(0.25).prop_map(Step::StoreFails),
         1 => Just(Step::ServerAsks),
+        2 => prop::bool::weighted(0.7).prop_map(Step::Operator),
+        5 => (any::<u8>(), prop::sample::select(said)).prop_map(|(which, said)| Step::Says(which, said)),
     ]
 }
 
@@ -79,6 +107,9 @@ impl Client {
 /// How many calls ran.
 fn play(steps: Vec<Step>, can_ask: bool) -> Result<usize, TestCaseError> {
     let mut scene = if can_ask { Scene::push(whole_guard(), &json!({})) } else { Scene::mute(whole_guard()) };
+    let operator = Arc::new(AtomicBool::new(false));
+    let is_there = Arc::clone(&operator);
+    scene.world.process.attach_inbox(move || is_there.load(Ordering::Relaxed).then_some(Duration::ZERO));
     let mut client = Client::default();
     let mut edits = 0;
     for step in steps {
@@ -140,6 +171,27 @@ fn play(steps: Vec<Step>, can_ask: bool) -> Result<usize, TestCaseError> {
                 }
                 _ => {}
             },
+            Step::Operator(comes) => operator.store(comes, Ordering::Relaxed),
+            Step::Says(which, said) => {
+                let keys: Vec<String> = scene.world.inbox.iter().map(|ask| ask.key.clone()).collect();
+                let Some(key) = pick(&keys, which) else { continue };
+                let content = |field: bool| InboxEnd::Accepted(format!("{{\"confirm\":{field}}}"));
+                let (end, provenance) = match said {
+                    Said::Yes(provenance) => (content(true), provenance),
+                    Said::No => (content(false), Provenance::Human),
+                    Said::Declined => (InboxEnd::Declined, Provenance::Human),
+                    Said::TimedOut => (InboxEnd::TimedOut, Provenance::System),
+                    Said::NotOpened => (InboxEnd::NotOpened, Provenance::System),
+                };
+                if matches!(said, Said::Yes(Provenance::Human | Provenance::Client)) {
+                    client.acceptances.insert(key.clone());
+                }
+                let mut out = Vec::new();
+                let said = InboxSaid { end, provenance };
+                scene.world.envelope.inbox_said(&key, &said, scene.world.now, &mut out);
+                scene.world.drain(out);
+                scene.settle();
+            }
             Step::ServerAsks => {
                 scene.world.upstream_sends(r#"{"jsonrpc":"2.0","id":1,"method":"elicitation/create"}"#);
                 scene.settle();
@@ -157,7 +209,7 @@ fn play(steps: Vec<Step>, can_ask: bool) -> Result<usize, TestCaseError> {
     prop_assert_eq!(ids.len(), scene.ran.len(), "no call runs twice");
     prop_assert!(scene.ran.iter().all(|ran| !ran.contains("confirmToken")));
     // Everything that still waits ends by its own time limit.
-    for _ in 0..4 {
+    for _ in 0..8 {
         scene.world.advance(Duration::from_secs(20));
         scene.world.tick();
         scene.settle();
