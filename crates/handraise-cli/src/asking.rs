@@ -3,10 +3,14 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
+use handraise_api::{
+    record::Record,
+    words::{Declared, Era, Rail},
+};
 use handraise_config::duration;
 use handraise_core::{Outcome, Provenance, form::Content};
 use handraise_holder::{Delivery, EndCause, Holder, InboxRefusal, NewAsk};
-use tokio::sync::oneshot;
+use tokio::{sync::oneshot, time::Instant};
 
 /// How long an ask waits when nothing else is said (product.md).
 const PATIENCE: &str = "55m";
@@ -26,7 +30,23 @@ pub(crate) struct End {
     pub(crate) refused: Option<InboxRefusal>,
 }
 
-/// Puts an ask and waits for its end. `taken_back` completes, with the cause, when nobody wants the answer any more: then
+/// Who has an ask put, as far as the inbox's record of it says so and the ask itself does not.
+#[derive(Debug, Clone)]
+pub(crate) struct Caller {
+    /// What it declared that it can be asked with itself.
+    pub(crate) declared: Declared,
+    /// The tool that it called.
+    pub(crate) tool: Option<String>,
+    /// The protocol version that it speaks.
+    pub(crate) protocol_version: Option<String>,
+}
+
+impl Caller {
+    /// One that declares nothing: a script, a hook.
+    pub(crate) const SILENT: Self = Self { declared: Declared::Unknown, tool: None, protocol_version: None };
+}
+
+/// Puts an ask and waits for its end, of which the inbox gets a record. `taken_back` completes, with the cause, when nobody wants the answer any more: then
 /// the ask is withdrawn, unless it has been answered.
 ///
 /// # Errors
@@ -34,10 +54,13 @@ pub(crate) struct End {
 pub(crate) async fn put(
     holder: &Holder,
     ask: NewAsk,
+    caller: &Caller,
     taken_back: impl Future<Output = EndCause>,
 ) -> anyhow::Result<End> {
     let waits = ask.timeout.map(duration::format).unwrap_or_default();
+    let client = ask.client.as_ref().map(|client| client.name.clone());
     let (sender, mut delivered) = oneshot::channel();
+    let asked = Instant::now();
     let id = holder
         .open(ask, move |delivery| sender.send(delivery).is_ok())
         .context("the question cannot be asked")?;
@@ -51,6 +74,20 @@ pub(crate) async fn put(
         }
     };
     let Some(settled) = holder.settled(&id) else { bail!("ask {id} ended, and how is not known") };
+    holder.record(Record {
+        declared: caller.declared,
+        era: Era::Local,
+        rail: Rail::Inbox,
+        outcome: settled.ended.outcome.into(),
+        provenance: settled.provenance().into(),
+        latency_ms: u64::try_from(asked.elapsed().as_millis()).ok(),
+        tool: caller.tool.clone(),
+        refusal: None,
+        client,
+        protocol_version: caller.protocol_version.clone(),
+        reason: settled.ended.reason.map(|reason| reason.as_str().to_owned()),
+        ask: Some(id.to_string()),
+    });
     let reason = match &settled.answered {
         Some(answered) => Some(answered.reject_reason.clone()).filter(|reason| !reason.trim().is_empty()),
         None => settled.ended.reason.map(|reason| reason.as_str().to_owned()),

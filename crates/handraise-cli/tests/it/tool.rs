@@ -107,6 +107,24 @@ fn f3_ac57_a_session_and_a_request_that_describes_itself_get_the_humans_answer()
     assert_eq!(tool.response(&json!("four"))["result"]["resultType"], "complete");
     assert_eq!(tool.told(&json!("four")).0["answers"][0]["text"], "none at all");
 
+    let records = wait_for("records of both", || {
+        let records = up.get("/records")["records"].as_array().cloned().unwrap();
+        (records.len() == 2).then_some(records)
+    });
+    let of_the_session = records.iter().find(|record| record["ask"] == ask["id"]).unwrap();
+    for (member, value) in [
+        ("era", "local"),
+        ("rail", "inbox"),
+        ("outcome", "accept"),
+        ("provenance", "client"),
+        ("tool", "ask_user_question"),
+        ("client", "tests"),
+        ("declared", "none"),
+        ("protocolVersion", "2025-06-18"),
+    ] {
+        assert_eq!(of_the_session[member], value, "{member}");
+    }
+
     tool.call(5);
     assert_eq!(up.answer(&up.wait_for_ask(), &skip()).status, 200);
     let (told, is_error) = tool.told(&json!(5));

@@ -19,7 +19,7 @@ use self::question::{ScriptQuestion, Wanted, status};
 use crate::{
     Context, Exit,
     abandoned::Abandoned,
-    asking::{self, End},
+    asking::{self, Caller, End},
     holding, output,
 };
 
@@ -95,7 +95,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Exit {
             abandoned.happens().await;
             EndCause::RequestCancelled
         };
-        let end = asking::put(&holder, question.ask(), taken_back).await?;
+        let end = asking::put(&holder, question.ask(), &Caller::SILENT, taken_back).await?;
         // The inbox hears how it ended before we are gone. Whoever interrupts that does not want the rest to run.
         let told = tokio::time::timeout(Holder::SHUTDOWN_GRACE, holder.told());
         let is_told = tokio::select! {

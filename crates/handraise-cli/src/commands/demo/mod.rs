@@ -18,7 +18,8 @@ use tokio::sync::oneshot;
 
 use self::client::Tapped;
 use crate::{
-    Context, Exit, asking,
+    Context, Exit,
+    asking::{self, Caller},
     commands::{
         ask::question::{ScriptQuestion, Wanted},
         up,
@@ -161,7 +162,7 @@ async fn script(data_dir: &Path, commands: &Commands) -> anyhow::Result<()> {
     let inbox = InboxAddress::Socket(file.socket);
     let settings = holding::settings(Who::Operator, HolderKind::Ask, inbox, Token::new(file.holder_token));
     let holder = Holder::connect(settings).await?;
-    let end = asking::put(&holder, question.ask(), std::future::pending()).await?;
+    let end = asking::put(&holder, question.ask(), &Caller::SILENT, std::future::pending()).await?;
     holder.shutdown().await;
     let status = question.status(&end);
     let goes_on = if status == 0 { "its `&&` goes on" } else { "its `&&` does not go on" };

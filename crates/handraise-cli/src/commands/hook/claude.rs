@@ -19,7 +19,12 @@ use super::{
     event::{self, Event, Unasked},
     settings,
 };
-use crate::{Context, Exit, abandoned::Abandoned, asking, holding, output};
+use crate::{
+    Context, Exit,
+    abandoned::Abandoned,
+    asking::{self, Caller},
+    holding, output,
+};
 
 /// The most bytes of a hook's input: what a tool would write is part of it.
 const MAX_INPUT_BYTES: u64 = 16 * 1024 * 1024;
@@ -186,7 +191,7 @@ async fn ask(context: &Context, event: &Event, timeout: Duration, is_closed: boo
         abandoned.happens().await;
         EndCause::RequestCancelled
     };
-    let end = asking::put(&holder, event.ask(timeout, is_closed), taken_back).await;
+    let end = asking::put(&holder, event.ask(timeout, is_closed), &Caller::SILENT, taken_back).await;
     holder.shutdown_with_receipt(abandoned.interrupted()).await;
     let end = match end {
         Ok(end) => end,

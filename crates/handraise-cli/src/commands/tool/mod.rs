@@ -113,7 +113,7 @@ impl Asker for InTheInbox {
             *cause.insert(why)
         };
         let ask = call.questions.ask(call.client.clone(), self.timeout);
-        let end = asking::put(&holder, ask, withdrawn).await;
+        let end = asking::put(&holder, ask, &call.caller, withdrawn).await;
         if matches!(cause, None | Some(EndCause::Shutdown)) {
             let there = holder.operator_last_there().is_some_and(|ago| ago <= asked.elapsed());
             tell(match end {

@@ -10,7 +10,7 @@ use handraise_api::ask::Implementation;
 use handraise_core::words::Era;
 use handraise_mcp::{
     ClientFrame, Id, RequestId,
-    declared::{has_capabilities, is_modern_version},
+    declared::{declared, has_capabilities, is_modern_version},
     frame::error_response,
 };
 use serde_json::{Value, json};
@@ -20,6 +20,7 @@ use super::{
     definition::{self, MODERN, NAME, SESSIONS},
     questions::Questions,
 };
+use crate::asking::Caller;
 
 const INVALID_REQUEST: i32 = -32600;
 const UNKNOWN_METHOD: i32 = -32601;
@@ -27,6 +28,7 @@ const INVALID_PARAMS: i32 = -32602;
 const UNSUPPORTED_VERSION: i32 = -32022;
 
 const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 const META_CLIENT: &str = "io.modelcontextprotocol/clientInfo";
 const META_SERVER: &str = "io.modelcontextprotocol/serverInfo";
 
@@ -57,6 +59,8 @@ pub(crate) struct Call {
     pub(crate) questions: Questions,
     /// Who asks, by its own word.
     pub(crate) client: Option<Implementation>,
+    /// What the record of it says of who asks.
+    pub(crate) caller: Caller,
     era: Era,
 }
 
@@ -86,12 +90,13 @@ pub(crate) struct Server {
     timeout: Duration,
     /// Who opened the session, by its own word.
     client: Option<Implementation>,
+    caller: Caller,
 }
 
 impl Server {
     /// A server whose calls wait so long.
     pub(crate) fn new(timeout: Duration) -> Self {
-        Self { timeout, client: None }
+        Self { timeout, client: None, caller: Caller { tool: Some(NAME.to_owned()), ..Caller::SILENT } }
     }
 
     /// Takes a frame of the client.
@@ -121,7 +126,10 @@ impl Server {
             ("initialize", false) => {
                 self.client = frame.param_text("clientInfo").and_then(implementation);
                 let wanted = frame.param_text("protocolVersion").and_then(text);
-                definition::session(wanted.as_deref(), self.timeout)
+                let opened = definition::session(wanted.as_deref(), self.timeout);
+                self.caller.declared = declared(frame.param_text("capabilities")).into();
+                self.caller.protocol_version = opened["protocolVersion"].as_str().map(str::to_owned);
+                opened
             }
             ("ping", false) => json!({}),
             ("server/discover", true) => definition::discovered(self.timeout),
@@ -141,9 +149,15 @@ impl Server {
             let message = format!("the one tool here is {NAME}");
             return Step::Reply(error(id, INVALID_PARAMS, &message, None));
         }
-        let client = match era {
-            Era::Mrtr => frame.meta(META_CLIENT).and_then(implementation),
-            _ => self.client.clone(),
+        let (client, caller) = if era == Era::Mrtr {
+            let caller = Caller {
+                declared: declared(frame.meta(META_CAPABILITIES)).into(),
+                protocol_version: Some(MODERN.to_owned()),
+                ..self.caller.clone()
+            };
+            (frame.meta(META_CLIENT).and_then(implementation), caller)
+        } else {
+            (self.client.clone(), self.caller.clone())
         };
         match Questions::read(frame.param_text("arguments")) {
             Ok(questions) => Step::Call(Call {
@@ -151,6 +165,7 @@ impl Server {
                 progress_token: frame.progress_token().map(|(token, _)| token.raw().to_owned()),
                 questions,
                 client,
+                caller,
                 era,
             }),
             // In the result, where the model reads it and can put it right.
@@ -209,6 +224,8 @@ fn implementation(info: &str) -> Option<Implementation> {
 
 #[cfg(test)]
 mod tests {
+    use handraise_api::words::Declared;
+
     use super::*;
 
     const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}"#;
@@ -269,6 +286,8 @@ mod tests {
         assert_eq!(listed["result"]["_meta"][META_SERVER]["name"], "handraise");
         let called = call(&mut server(), &format!("{META},{QUESTIONS}"));
         assert_eq!(called.client, Some(Implementation { name: "c".into(), version: Some("1".into()) }));
+        assert_eq!(called.caller.declared, Declared::None, "it declares, and nothing");
+        assert_eq!(called.caller.protocol_version.as_deref(), Some(MODERN));
         let response: Value = serde_json::from_slice(&called.response(json!({"content": []}))).unwrap();
         assert_eq!((&response["id"], &response["result"]["resultType"]), (&json!("x"), &json!("complete")));
     }
@@ -344,6 +363,14 @@ mod tests {
         let mut server = server();
         request(&mut server, "initialize", r#""clientInfo":{"name":"editor","version":"3"}"#);
         assert_eq!(call(&mut server, QUESTIONS).client.unwrap().name, "editor");
+        assert_eq!(call(&mut server, QUESTIONS).caller.declared, Declared::Unknown);
+        let forms = r#""protocolVersion":"2025-06-18","capabilities":{"elicitation":{}}"#;
+        request(&mut server, "initialize", forms);
+        let caller = call(&mut server, QUESTIONS).caller;
+        assert_eq!(
+            (caller.declared, caller.protocol_version.as_deref()),
+            (Declared::Bare, Some("2025-06-18"))
+        );
         let long = format!(r#""clientInfo":{{"name":"{}"}}"#, "é".repeat(200));
         request(&mut server, "initialize", &long);
         assert_eq!(call(&mut server, QUESTIONS).client.unwrap().name.len(), MAX_NAME_BYTES);
