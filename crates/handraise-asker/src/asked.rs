@@ -2,6 +2,7 @@
 
 use handraise_api::{
     ask::{Confirm, Implementation},
+    record as api,
     words::Who,
 };
 use handraise_core::{
@@ -12,6 +13,7 @@ use handraise_holder::{Delivery, Demands, NewAsk, Settled};
 use handraise_mcp::{
     confirm::Answerers,
     envelope::{InboxAsk, InboxEnd, InboxSaid},
+    record::Record,
 };
 
 /// Nobody was asked.
@@ -86,6 +88,25 @@ pub(crate) fn to_said(delivery: Delivery, settled: Option<&Settled>) -> InboxSai
         (Delivery::Accept(_) | Delivery::Decline | Delivery::Cancel, _) => InboxEnd::Cancelled,
     };
     InboxSaid { end, provenance }
+}
+
+/// A record as the inbox keeps it.
+pub(crate) fn to_record(record: &Record, ask: Option<String>) -> api::Record {
+    let record = record.clone();
+    api::Record {
+        declared: record.declared.into(),
+        era: record.era.into(),
+        rail: record.rail.into(),
+        outcome: record.outcome.into(),
+        provenance: record.provenance.into(),
+        latency_ms: record.waited_ms(),
+        tool: Some(record.tool),
+        refusal: record.refusal,
+        client: record.client,
+        protocol_version: record.protocol_version,
+        reason: record.reason.map(str::to_owned),
+        ask,
+    }
 }
 
 /// What a question is about, for a log.

@@ -1,7 +1,7 @@
 //! The asker: a thread with a holder, and the handle of those who ask.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, VecDeque},
     fmt, io,
     sync::{
         Arc, Mutex, MutexGuard, OnceLock, PoisonError,
@@ -13,14 +13,17 @@ use std::{
 };
 
 use handraise_holder::{AskId, Delivery, EndCause, Holder, HolderSettings};
-use handraise_mcp::envelope::{InboxAsk, InboxSaid, Withdrawal};
+use handraise_mcp::{
+    envelope::{InboxAsk, InboxSaid, Withdrawal},
+    record::Record,
+};
 use tokio::sync::{
     Notify,
     mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel},
 };
 
 use crate::{
-    asked::{NOT_OPENED, demands, to_ask, to_said, words},
+    asked::{NOT_OPENED, demands, to_ask, to_record, to_said, words},
     look::{FIRST_PAUSE, longer, may_be_there},
 };
 
@@ -28,6 +31,9 @@ use crate::{
 const LAST_WORDS: Duration = Duration::from_millis(300);
 /// How long whoever ends an asker waits for that.
 const LAST_MOMENT: Duration = Duration::from_millis(500);
+
+/// How many asks records can still name.
+const LATEST: usize = 1024;
 
 /// Says where the inbox is, and nothing where none is known of. It is asked again as long as there is none, and must not
 /// wait.
@@ -50,6 +56,8 @@ struct Desk<W> {
     open: Mutex<HashMap<String, Open>>,
     /// To the thread, once there is one: those that have ended, for it to tell of.
     ended: OnceLock<UnboundedSender<Ended<W>>>,
+    /// The keys of what was asked last, and the asks' own ids: records name those.
+    latest: Mutex<VecDeque<(String, String)>>,
     thread: Mutex<Option<Running>>,
     stop: Arc<Stop>,
 }
@@ -105,6 +113,7 @@ impl<W: Send + 'static> Asker<W> {
             holder: OnceLock::new(),
             open: Mutex::default(),
             ended: OnceLock::new(),
+            latest: Mutex::default(),
             thread: Mutex::default(),
             stop: Arc::default(),
         });
@@ -156,6 +165,16 @@ impl<W: Send + 'static> Asker<W> {
                 },
             );
         }
+    }
+
+    /// Tells the inbox of a rail that was tried, while there is one. Never waits.
+    pub fn record(&self, record: &Record) {
+        let Some(desk) = &self.0 else { return };
+        let Some(holder) = desk.holder.get() else { return };
+        let ask = record.ask.as_ref().and_then(|key| {
+            lock(&desk.latest).iter().rev().find(|(known, _)| known == key).map(|(_, id)| id.clone())
+        });
+        holder.record(to_record(record, ask));
     }
 
     /// Lets the inbox hear how everything ended, within bounds. From now on nobody is asked.
@@ -211,6 +230,11 @@ impl<W: Send + 'static> Desk<W> {
         match opened {
             Ok(id) => {
                 tracing::debug!(ask.id = %id, "asked the inbox");
+                let mut latest = lock(&self.latest);
+                if latest.len() == LATEST {
+                    latest.pop_front();
+                }
+                latest.push_back((ask.key.clone(), id.to_string()));
                 open.insert(ask.key.clone(), Open { id, is_taken });
                 Ok(())
             }

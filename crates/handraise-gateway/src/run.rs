@@ -240,6 +240,7 @@ impl Gateway {
                 Out::ToUpstream(frame) => (&mut self.up, frame),
                 Out::Record(record) => {
                     self.recorder.record(&record);
+                    self.asker.record(&record);
                     continue;
                 }
                 Out::Spend(spend) => {

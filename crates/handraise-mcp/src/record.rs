@@ -37,6 +37,8 @@ pub struct Record {
     pub protocol_version: Option<String>,
     /// Why, where the outcome alone does not say it: one of a closed set of words.
     pub reason: Option<&'static str>,
+    /// The key under which the inbox was asked, where it was. It stands in no log.
+    pub ask: Option<String>,
 }
 
 /// Takes records, wherever they go.
@@ -81,7 +83,13 @@ impl Record {
             client: party.client.clone(),
             protocol_version: party.version.clone(),
             reason: None,
+            ask: None,
         }
+    }
+
+    /// How long somebody was waited for, where anybody was.
+    pub fn waited_ms(&self) -> Option<u64> {
+        self.latency_ms.filter(|_| was_waited_for(self.outcome))
     }
 
     /// The record as compact JSON on one line. Controls and bidi characters of foreign names are escaped; names are cut
@@ -93,7 +101,7 @@ impl Record {
             rail: self.rail.as_str(),
             outcome: self.outcome.as_str(),
             provenance: self.provenance.as_str(),
-            latency_ms: self.latency_ms.filter(|_| was_waited_for(self.outcome)),
+            latency_ms: self.waited_ms(),
             tool: cut(&self.tool),
             refusal: self.refusal.as_deref().map(cut),
             client: self.client.as_deref().map(cut),
@@ -136,6 +144,7 @@ mod tests {
             client: Some("ExampleClient".into()),
             protocol_version: Some("2025-11-25".into()),
             reason: None,
+            ask: Some("hr-inbox-1".into()),
         }
     }
 

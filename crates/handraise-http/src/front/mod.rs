@@ -326,7 +326,10 @@ impl Front {
         let mut records = records.peekable();
         if records.peek().is_some() {
             let recorder = lock(&self.recorder);
-            records.for_each(|record| recorder.record(record));
+            records.for_each(|record| {
+                recorder.record(record);
+                self.asker.record(record);
+            });
         }
     }
 

@@ -277,7 +277,10 @@ impl Gateway {
             match out {
                 Out::ToClient { frame, .. } => self.stdout.write(frame.into()),
                 Out::ToUpstream(frame) => self.link.send(frame.into()),
-                Out::Record(record) => self.recorder.record(&record),
+                Out::Record(record) => {
+                    self.recorder.record(&record);
+                    self.asker.record(&record);
+                }
                 Out::Spend(spend) => self.spender.ask(&self.caller.principal, (), spend),
                 Out::Ask(ask) => self.asker.ask((), &ask),
                 Out::Withdraw { key, why } => self.asker.withdraw(&key, why),

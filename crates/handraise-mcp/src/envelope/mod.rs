@@ -146,6 +146,16 @@ pub enum Out {
     Spend(Spend),
 }
 
+impl Out {
+    /// A record that belongs to what the inbox was asked under a key.
+    fn of_ask(self, key: Option<&str>) -> Self {
+        match self {
+            Self::Record(record) => Self::Record(Record { ask: key.map(str::to_owned), ..record }),
+            other => other,
+        }
+    }
+}
+
 /// The state of one client connection in front of one upstream.
 #[derive(Debug)]
 pub struct Envelope {

@@ -194,7 +194,9 @@ impl Envelope {
             self.patience.unanswered();
         }
         let latency = Some(millis(asking.asked.until(now.boot)));
-        out.push(asking.subject.record(asking.rail(), Outcome::Timeout, Provenance::System, latency, None));
+        let record =
+            asking.subject.record(asking.rail(), Outcome::Timeout, Provenance::System, latency, None);
+        out.push(record.of_ask(asking.inbox_key()));
         self.end_with_refusal(&asking.call, &asking.refusal, out);
     }
 
@@ -213,7 +215,9 @@ impl Envelope {
         let is_cancelled = provenance == Provenance::Client;
         take_back(asking, why, if is_cancelled { Withdrawal::Cancelled } else { Withdrawal::Gone }, out);
         let latency = Some(millis(asking.asked.until(now.boot)));
-        out.push(asking.subject.record(asking.rail(), Outcome::Withdrawn, provenance, latency, Some(reason)));
+        let record =
+            asking.subject.record(asking.rail(), Outcome::Withdrawn, provenance, latency, Some(reason));
+        out.push(record.of_ask(asking.inbox_key()));
     }
 }
 

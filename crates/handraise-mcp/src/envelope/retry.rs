@@ -39,7 +39,7 @@ impl Envelope {
         let is_shown = latency >= config.min_human;
         let provenance = if is_shown { Provenance::Client } else { Provenance::NotShown };
         let (party, tool, rail) = (self.party(frame), tool(frame), Rail::Form);
-        let retry = Retry { party, tool, state, latency, rail, provenance };
+        let retry = Retry { party, tool, state, latency, rail, provenance, ask: None };
         let (outcome, reason) = match config.rules.named(&retry.state.refusal).cloned() {
             Some(rule) if self.process.elicitation() => match read_answer(frame, &retry.state, &rule) {
                 Ok(chosen) => return self.accepted(frame, id, retry, rule, &chosen, now, out),
@@ -176,6 +176,8 @@ pub(super) struct Retry {
     /// The rail on which it was answered.
     pub(super) rail: Rail,
     pub(super) provenance: Provenance,
+    /// The key under which the inbox was asked.
+    pub(super) ask: Option<String>,
 }
 
 impl Retry {
@@ -202,7 +204,7 @@ impl Retry {
         let rail = if outcome == Outcome::Disabled { Rail::Refuse } else { self.rail };
         let refusal = Some(self.state.refusal.clone());
         let record = Record::of(&self.party, self.tool.clone(), rail, outcome, provenance);
-        Out::Record(Record { latency_ms, refusal, reason, ..record })
+        Out::Record(Record { latency_ms, refusal, reason, ask: self.ask.clone(), ..record })
     }
 }
 

@@ -35,7 +35,7 @@ const MAX_LINE: usize = 1024 * 1024;
 const MAX_COMPLAINT: usize = 4096;
 /// How long the question waits in the inbox. The gateway waits a little longer, so that it hears what became of it.
 const PATIENCE: Duration = Duration::from_secs(55 * 60);
-const CONFIG: &str = "log = \"warn\"\nask.timeout_ms = 3600000\n";
+const CONFIG: &str = "log = \"warn\"\ninbox = \"none\"\nask.timeout_ms = 3600000\n";
 
 /// How the one call of the demo ended.
 pub(super) enum Tapped {

@@ -257,7 +257,7 @@ fn a_guarded_call_of_a_client_that_cannot_be_asked_is_confirmed_in_the_inbox() {
             &json!("tapOn"),
             &json!("emulator-5554"),
             &json!("Tap"),
-            &json!(r#"{"deviceId":"emulator-5554","text":"OK"}"#)
+            &json!("\"deviceId\":\"emulator-5554\"\n\"text\":\"OK\"")
         )
     );
     assert!(confirm["preview"].as_str().unwrap().contains("A1B2-C3D4"), "{confirm}");
@@ -306,6 +306,15 @@ fn s15_where_a_persons_word_is_demanded_a_tokens_does_not_count() {
     let answer = gateway.receive();
     assert_eq!(answer["result"]["content"][0]["text"], "tapped \"OK\" on emulator-5554", "{answer}");
     assert_eq!(gateway.records()[0]["provenance"], "human");
+    // The inbox keeps the record, and believes it: it names the ask that a person has answered there.
+    let kept = wait_for("the record", || {
+        let records = up.get("/records")["records"].as_array().cloned().unwrap();
+        records.into_iter().find(|record| record["rail"] == "inbox")
+    });
+    assert_eq!(
+        (&kept["provenance"], &kept["ask"], &kept["tool"]),
+        (&json!("human"), &ask["id"], &json!("tapOn"))
+    );
 }
 
 #[test]

@@ -85,7 +85,7 @@ impl Envelope {
             }
             return;
         }
-        self.was_accepted(&mut held, Provenance::Client, latency_ms, now);
+        self.was_accepted(&mut held, (Provenance::Client, None), latency_ms, now);
         self.read_fresh(held, now, out);
     }
 
@@ -93,7 +93,7 @@ impl Envelope {
     pub(super) fn was_accepted(
         &mut self,
         held: &mut Held,
-        provenance: Provenance,
+        (provenance, ask): (Provenance, Option<&str>),
         latency_ms: u64,
         now: Now,
     ) {
@@ -109,6 +109,7 @@ impl Envelope {
                 expires_ms: now.wall_ms.saturating_add(ttl_ms),
                 latency_ms,
                 provenance,
+                ask: ask.map(str::to_owned),
             });
         }
     }
@@ -124,12 +125,12 @@ impl Envelope {
         };
         let Some(moved) = moved else { return self.claim(held, now, out) };
         let (latency, reason) = (Some(accepted.latency_ms), Some(moved.as_str()));
-        let (rail, provenance) = (about.rail, accepted.provenance);
+        let (rail, provenance, ask) = (about.rail, accepted.provenance, accepted.ask.clone());
         let is_last = about.was_asked_again;
         about.was_asked_again = true;
         let nonce = (accepted.nonce, accepted.expires_ms);
         about.brought = Brought::Nothing;
-        out.push(held.record(rail, Outcome::Invalid, provenance, latency, reason));
+        out.push(held.record(rail, Outcome::Invalid, provenance, latency, reason).of_ask(ask.as_deref()));
         // The acceptance of what is no longer there is settled.
         out.push(Self::burn(nonce.0, nonce.1));
         if is_last {

@@ -6,7 +6,7 @@ use handraise_core::words::{Outcome, Provenance, Rail, Source};
 use super::offer::{millis, shown};
 use super::{Footing, Guarded, Held, Stage};
 use crate::Now;
-use crate::confirm::{ConfirmAnswer, Shown, Told, TooLong, confirm_schema};
+use crate::confirm::{ConfirmAnswer, Shown, Told, TooLong, confirm_schema, lines};
 use crate::envelope::inbox::{
     InboxAsk, InboxConfirm, InboxEnd, InboxSaid, ON_ITS_WAY, PROGRESS_EVERY, Unshown, Withdrawal,
 };
@@ -128,7 +128,7 @@ impl Envelope {
                     Provenance::NotShown | Provenance::System => false,
                 };
                 if is_confirmed && is_somebody {
-                    self.was_accepted(&mut held, provenance, latency_ms, now);
+                    self.was_accepted(&mut held, (provenance, Some(key)), latency_ms, now);
                     return self.read_fresh(held, now, out);
                 }
                 if is_confirmed {
@@ -148,11 +148,13 @@ impl Envelope {
             }
             InboxEnd::NotOpened => {
                 let (outcome, reason) = (Outcome::Error, Some("not-opened"));
-                out.push(held.record(Rail::Inbox, outcome, provenance, Some(latency_ms), reason));
+                let record = held.record(Rail::Inbox, outcome, provenance, Some(latency_ms), reason);
+                out.push(record.of_ask(Some(key)));
                 return self.guarded_down(held, Rail::Inbox, None, now, out);
             }
         };
-        out.push(held.record(Rail::Inbox, outcome, provenance, Some(latency_ms), reason));
+        let record = held.record(Rail::Inbox, outcome, provenance, Some(latency_ms), reason);
+        out.push(record.of_ask(Some(key)));
         held.tell(&told, out);
     }
 
@@ -168,7 +170,8 @@ impl Envelope {
         self.patience.unanswered();
         out.push(Out::Withdraw { key: key.to_owned(), why: Withdrawal::TimedOut });
         let latency = Some(millis(since, now));
-        out.push(held.record(Rail::Inbox, Outcome::Timeout, Provenance::System, latency, None));
+        let record = held.record(Rail::Inbox, Outcome::Timeout, Provenance::System, latency, None);
+        out.push(record.of_ask(Some(key)));
         held.tell(&Told::timed_out(held.action()), out);
     }
 }
@@ -194,7 +197,7 @@ fn to_ask(held: &Held, shown: &Shown<'_>, key: String, timeout: std::time::Durat
             account: about.account.clone(),
             target: Some(about.target.clone()).filter(|target| !target.is_empty()),
             action: about.action.clone(),
-            arguments: about.arguments.as_str().to_owned(),
+            arguments: lines(&about.arguments).join("\n"),
             preview: shown.server_says(),
             demand: about.demand,
         }),

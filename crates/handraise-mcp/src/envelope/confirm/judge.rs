@@ -243,6 +243,7 @@ impl Envelope {
                     expires_ms: state.expiry.wall_ms,
                     latency_ms,
                     provenance: Provenance::Client,
+                    ask: None,
                 })
             }
             _ if rail == Rail::Token => {

@@ -141,6 +141,8 @@ struct Accepted {
     latency_ms: u64,
     /// Who stands behind it.
     provenance: Provenance,
+    /// The key under which the inbox was asked, where it was.
+    ask: Option<String>,
 }
 
 /// What was read last.
@@ -220,7 +222,9 @@ impl Held {
             Stage::Listing | Stage::Look | Stage::Claim => {}
         }
         let rail = self.about.as_ref().map_or(Rail::Refuse, |about| about.rail);
-        out.push(self.record(rail, Outcome::Withdrawn, provenance, latency, Some(reason)));
+        let key =
+            self.wait.as_ref().map(|(_, key)| &**key).filter(|_| matches!(self.stage, Stage::Inbox(..)));
+        out.push(self.record(rail, Outcome::Withdrawn, provenance, latency, Some(reason)).of_ask(key));
     }
 }
 

@@ -92,7 +92,7 @@ impl Envelope {
         let Some(about) = &held.about else { return };
         let (rail, latency, provenance) = about.behind();
         let reason = Some(rejection.as_str());
-        out.push(held.record(rail, Outcome::Invalid, provenance, latency, reason));
+        out.push(held.record(rail, Outcome::Invalid, provenance, latency, reason).of_ask(about.asked()));
         if rail != Rail::Token {
             return held.tell(&Told::not_accepted(&about.action, rejection), out);
         }
@@ -112,7 +112,7 @@ impl Envelope {
     fn run(&mut self, held: Box<Held>, now: Now, out: &mut Vec<Out>) {
         let Some(about) = &held.about else { return };
         let (rail, latency, provenance) = about.behind();
-        out.push(held.record(rail, Outcome::Accept, provenance, latency, None));
+        out.push(held.record(rail, Outcome::Accept, provenance, latency, None).of_ask(about.asked()));
         let approval = Approval { strips_token: about.strips_token };
         if let Some(told) = about.told_progress {
             self.progress.goes_on_above(held.call.progress_token(), told);
@@ -128,6 +128,11 @@ impl Envelope {
 }
 
 impl About {
+    /// The key under which the inbox was asked about what was accepted.
+    fn asked(&self) -> Option<&str> {
+        if let Brought::Accepted(accepted) = &self.brought { accepted.ask.as_deref() } else { None }
+    }
+
     /// On which rail something was brought, how long that took, and who stands behind it.
     fn behind(&self) -> (Rail, Option<u64>, Provenance) {
         match &self.brought {

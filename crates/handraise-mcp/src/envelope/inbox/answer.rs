@@ -49,8 +49,9 @@ impl Envelope {
             InboxEnd::Cancelled | InboxEnd::NotOpened => {}
         }
         self.note_decline(&asking.subject, outcome, said.provenance);
-        let Asking { call, subject, refusal, surface, .. } = asking;
+        let Asking { call, ask, subject, refusal, surface, .. } = asking;
         let Surface::Inbox(InInbox { retry, .. }) = surface else { return };
+        let record = subject.record(Rail::Inbox, outcome, said.provenance, Some(millis(latency)), reason);
         match (chosen, retry) {
             (Some(chosen), Some(state)) => {
                 // What was kept has been read before.
@@ -64,28 +65,17 @@ impl Envelope {
                     latency,
                     rail: Rail::Inbox,
                     provenance: said.provenance,
+                    ask: Some(ask),
                 };
                 // It was said what becomes of it: nothing goes on as it is.
                 let _ = self.accepted(&frame, id, retry, rule, &chosen, now, out);
             }
             (Some(chosen), None) => {
-                out.push(subject.record(
-                    Rail::Inbox,
-                    outcome,
-                    said.provenance,
-                    Some(millis(latency)),
-                    reason,
-                ));
+                out.push(record.of_ask(Some(&ask)));
                 self.run_again(call, &subject, &refusal, chosen.as_str(), out);
             }
             (None, retry) => {
-                out.push(subject.record(
-                    Rail::Inbox,
-                    outcome,
-                    said.provenance,
-                    Some(millis(latency)),
-                    reason,
-                ));
+                out.push(record.of_ask(Some(&ask)));
                 if said.end == InboxEnd::NotOpened {
                     self.go_down(ToPut { call, subject, refusal, retry }, Rail::Inbox, None, now, out);
                 } else {

@@ -94,7 +94,7 @@ pub struct InboxConfirm {
     pub target: Option<String>,
     /// What is to be confirmed.
     pub action: String,
-    /// The arguments that are hashed, as canonical JSON.
+    /// Exactly the arguments that are hashed, one a line; what hides in them is escaped.
     pub arguments: String,
     /// What would happen, in the server's words.
     pub preview: Option<String>,

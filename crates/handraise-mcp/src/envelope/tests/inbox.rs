@@ -92,7 +92,7 @@ fn a_client_that_declares_nothing_is_answered_from_the_inbox_in_the_same_call() 
     world.upstream_sends(&response(&again["id"].to_string(), r#"{"done": 1e0}"#));
     assert_eq!(world.client_got(), response("1", r#"{"done": 1e0}"#));
     let record = world.records[0].clone();
-    assert_eq!((record.rail, record.latency_ms), (Rail::Inbox, Some(7000)));
+    assert_eq!((record.rail, record.latency_ms, record.ask), (Rail::Inbox, Some(7000), Some(ask.key)));
     assert_eq!(world.recorded(), "accept human");
     assert_eq!((world.runs, world.process.bytes_in_flight(), world.envelope.open_requests()), (2, 0, 0));
     assert_eq!(world.envelope.next_deadline(), None);

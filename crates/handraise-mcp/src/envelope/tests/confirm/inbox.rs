@@ -71,7 +71,7 @@ fn a_call_that_its_client_cannot_be_asked_about_is_confirmed_in_the_inbox() {
         (shown.account.as_deref(), shown.target.as_deref(), shown.action.as_str()),
         (Some("ada"), Some("d1"), "Send e-mail")
     );
-    assert_eq!(shown.arguments, r#"{"account":"ada","id":"d1","to":"b"}"#);
+    assert_eq!(shown.arguments, "\"account\":\"ada\"\n\"id\":\"d1\"\n\"to\":\"b\"");
     assert!(shown.preview.unwrap().contains("Hi"));
     assert_eq!(shown.demand, Demand::default());
     scene.world.advance(Duration::from_secs(5));
@@ -83,6 +83,7 @@ fn a_call_that_its_client_cannot_be_asked_about_is_confirmed_in_the_inbox() {
         (2, Some(5000)),
         "read again after the acceptance"
     );
+    assert_eq!(scene.world.records[0].ask.as_ref(), Some(&ask.key));
     assert_eq!(scene.records(), ["inbox accept human"]);
     let Store::Of(spent) = &scene.store else { panic!() };
     assert_eq!(spent.len(), 1, "S5: the acceptance is spent");
