@@ -76,6 +76,7 @@ pub(crate) enum Command {
     Hook(commands::hook::Arguments),
     Demo(commands::demo::Arguments),
     Inbox(commands::inbox::Arguments),
+    Report(commands::report::Arguments),
     Token(commands::token::Arguments),
     Backup(commands::backup::Arguments),
     Doctor(commands::doctor::Arguments),
@@ -119,6 +120,7 @@ impl Arguments {
                 .with(&registry::LISTEN, demo.listen.clone())
                 .with(&registry::OPEN_BROWSER, demo.no_open.then_some("off")),
             Command::Inbox(inbox) => flags.with(&registry::DATA_DIR, path(inbox.data_dir.as_ref())),
+            Command::Report(report) => flags.with(&registry::DATA_DIR, path(report.data_dir.as_ref())),
             Command::Token(token) => flags.with(&registry::DATA_DIR, path(token.data_dir())),
             Command::Backup(backup) => flags.with(&registry::DATA_DIR, path(backup.data_dir.as_ref())),
             Command::Doctor(doctor) => flags.with(&registry::DATA_DIR, path(doctor.data_dir.as_ref())),

@@ -148,6 +148,7 @@ fn dispatch(arguments: Arguments, environment: Environment, format: &mut LogForm
         Command::Tool(tool) => commands::tool::run(context, &tool),
         Command::Demo(_) => commands::demo::run(&context),
         Command::Inbox(inbox) => commands::inbox::run(&context, &inbox),
+        Command::Report(report) => commands::report::run(&context, &report),
         Command::Token(token) => commands::token::run(&context, &token),
         Command::Backup(backup) => commands::backup::run(&context, &backup),
         Command::Doctor(_) => commands::doctor::run(&context),

@@ -9,6 +9,7 @@ pub(crate) mod doctor;
 pub(crate) mod hook;
 pub(crate) mod inbox;
 pub(crate) mod mcp;
+pub(crate) mod report;
 pub(crate) mod token;
 pub(crate) mod tool;
 pub(crate) mod up;

@@ -61,6 +61,7 @@ fn only_commands_that_work_are_offered() {
             "hook",
             "demo",
             "inbox",
+            "report",
             "token",
             "backup",
             "doctor",

@@ -35,6 +35,39 @@ fn tools(up: &Up) -> Vec<String> {
 }
 
 #[test]
+fn a_report_counts_the_records_of_the_inbox() {
+    let home = Home::new();
+    assert!(!home.run(&["report", "asks"]).status.success(), "no inbox has run");
+    let up = Up::start(&home);
+    let runtime = Runtime::new().unwrap();
+    let holder = holder(&home, &runtime, &ManualClock::new());
+    let ended =
+        |outcome, provenance, latency_ms| Record { outcome, provenance, latency_ms, ..record("tapOn") };
+    for _ in 0..700 {
+        holder.record(ended(Outcome::Decline, Provenance::NotShown, Some(12)));
+    }
+    for _ in 0..3 {
+        holder.record(ended(Outcome::Decline, Provenance::Client, Some(2_000)));
+    }
+    holder.record(Record { client: None, ..record("other") });
+    runtime.block_on(holder.told());
+    let report: serde_json::Value =
+        serde_json::from_str(&home.stdout(&["report", "asks", "--format", "json"])).unwrap();
+    let of = &report["groups"][0];
+    assert_eq!((&of["client"], &of["tried"]), (&"some client".into(), &703.into()), "{report}");
+    assert_eq!(
+        (&of["never_shown"], &of["client_decline"], &of["p50_ms"]),
+        (&700.into(), &3.into(), &12.into())
+    );
+    assert_eq!(report["all"]["not_asked"], 1);
+    let csv = home
+        .stdout(&["report", "asks", "--by", "tool", "--tool", "other", "--since", "1h", "--format", "csv"]);
+    assert_eq!(csv.lines().count(), 3, "{csv}");
+    assert!(csv.lines().nth(1).unwrap().starts_with("\"other\",\"1\",\"0\""), "{csv}");
+    drop(up);
+}
+
+#[test]
 fn records_come_once_each_whatever_becomes_of_the_connection() {
     let home = Home::new();
     let up = Up::start(&home);
