@@ -57,7 +57,7 @@ pub fn run(mut settings: GatewaySettings) -> Result<u8, GatewayError> {
     let asker = match inbox {
         None => Asker::none(),
         Some(find) => {
-            let (inbox_says, inbox_wakes) = (says.clone(), waker.another().map_err(GatewayError::Prepare)?);
+            let (inbox_says, inbox_wakes) = (says.clone(), waker.clone());
             let tell = move |(), key: &str, end| {
                 let _ = inbox_says.send(Said::Inbox(key.to_owned(), end));
                 inbox_wakes.wake();

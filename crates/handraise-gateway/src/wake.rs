@@ -24,18 +24,14 @@ pub(crate) struct Wakeups {
 }
 
 /// Wakes us from another thread.
-pub(crate) struct Waker(UnixStream);
+#[derive(Clone)]
+pub(crate) struct Waker(Arc<UnixStream>);
 
 impl Waker {
-    /// One for another thread.
-    pub(crate) fn another(&self) -> io::Result<Self> {
-        self.0.try_clone().map(Self)
-    }
-
     /// Wakes us now, or at once when we wait next.
     pub(crate) fn wake(&self) {
         // A full pipe wakes as well.
-        let _ = (&self.0).write(&[0]);
+        let _ = (&*self.0).write(&[0]);
     }
 }
 
@@ -61,7 +57,7 @@ impl Wakeups {
             pipe::register(signal, writer.try_clone()?)?;
         }
         pipe::register(SIGCHLD, writer.try_clone()?)?;
-        Ok((Self { pipe, end, reload }, Waker(writer)))
+        Ok((Self { pipe, end, reload }, Waker(Arc::new(writer))))
     }
 
     /// Takes what has come.
