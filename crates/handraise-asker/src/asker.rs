@@ -4,7 +4,7 @@ use std::{
     collections::{HashMap, VecDeque},
     fmt, io,
     sync::{
-        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak,
         atomic::{AtomicBool, Ordering},
         mpsc::{Receiver, Sender, channel},
     },
@@ -138,6 +138,16 @@ impl<W: Send + 'static> Asker<W> {
             }
             desk.start_if_found();
             None
+        }
+    }
+
+    /// Whether the inbox's operators let gateways ask questions of their own (the flag `elicitation`); where nobody has said
+    /// anything, yes. Never waits for anybody far away.
+    pub fn switch(&self) -> impl Fn() -> bool + Send + Sync + 'static {
+        let desk = self.0.as_ref().map(Arc::downgrade);
+        move || {
+            let desk = desk.as_ref().and_then(Weak::upgrade);
+            desk.and_then(|desk| desk.holder.get().map(Holder::elicitation)).unwrap_or(true)
         }
     }
 

@@ -162,7 +162,7 @@ settings! {
     "Environment variables that agents and MCP servers get although they are withheld: `HANDRAISE_*`, `KANDEV_*`, `MCP_CONFIRM_*`, and URLs of databases and with passwords, save those of `http`, `https` and `socks` (S7)."
 
     ELICITATION = "elicitation", Kind::Bool, Default::Value("on"), env "HANDRAISE_ELICITATION" "AUTOMOBILE_ELICITATION";
-    "Whether handraise asks its own questions about refusals: `off` lets refusals through, in every era. Read by `handraise mcp`, again on SIGHUP. The inbox has no switch for it."
+    "Whether handraise asks its own questions about refusals: `off` lets refusals through, in every era. Read by `handraise mcp`, again on SIGHUP. The inbox has the same flag, which gateways hear of at once: off in either place wins."
 
     ACP_ELICITATION = "features.acp_elicitation", Kind::Bool, Default::Value("on"), env "HANDRAISE_FEATURES_ACP_ELICITATION" "KANDEV_FEATURES_ACP_ELICITATION";
     "The flag `features.acpElicitation`: agents are told that forms are answered here. Read by `handraise up` and handed to holders; an operator's setting in the inbox wins."

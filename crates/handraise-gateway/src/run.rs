@@ -64,6 +64,7 @@ pub fn run(mut settings: GatewaySettings) -> Result<u8, GatewayError> {
             };
             let asker = Asker::start(find, false, tell).map_err(GatewayError::Prepare)?;
             process.attach_inbox(asker.seen());
+            process.attach_switch(asker.switch());
             asker
         }
     };

@@ -262,6 +262,7 @@ impl Front {
             Some(find) => {
                 let asker = Asker::start(find, !callers.is_empty(), tell_of_inbox)?;
                 process.attach_inbox(asker.seen());
+                process.attach_switch(asker.switch());
                 asker
             }
         };

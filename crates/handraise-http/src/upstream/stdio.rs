@@ -97,6 +97,7 @@ pub async fn run(settings: Stdio, mut signals: mpsc::Receiver<Signal>) -> io::Re
             let tell = move |(), key: &str, said| drop(inbox_says.send(Said::Inbox(key.to_owned(), said)));
             let asker = Asker::start(find, false, tell)?;
             process.attach_inbox(asker.seen());
+            process.attach_switch(asker.switch());
             asker
         }
     };

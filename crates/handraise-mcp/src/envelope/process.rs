@@ -165,13 +165,18 @@ impl Process {
 
     /// Whether handraise adds questions.
     pub fn elicitation(&self) -> bool {
-        self.asks.load(Ordering::Relaxed)
+        self.asks.load(Ordering::Relaxed) && self.inbox.is_switched_on()
     }
 
     /// There may be an inbox. `seen` says how long ago an operator could last be asked there, and nothing while it cannot
     /// be reached; it is called with every question that the inbox might serve, and must not wait.
     pub fn attach_inbox(&self, seen: impl Fn() -> Option<Duration> + Send + Sync + 'static) {
         self.inbox.set(Box::new(seen));
+    }
+
+    /// The inbox has a switch as well: off in either place wins. `is_on` is called with every refusal, and must not wait.
+    pub fn attach_switch(&self, is_on: impl Fn() -> bool + Send + Sync + 'static) {
+        self.inbox.set_switch(Box::new(is_on));
     }
 
     /// Whether there may ever be an inbox.

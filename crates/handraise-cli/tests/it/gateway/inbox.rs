@@ -339,6 +339,39 @@ fn s16_whose_confirmation_counts_is_whose_token_holds_the_question() {
     assert_eq!(gateway.count("tapOn"), 1);
 }
 
+#[test]
+fn operators_switch_a_gateways_own_questions_off_and_on() {
+    let expected = refusal(&[], &tap(&json!(1)));
+    let home = Home::new();
+    let (up, _operator) = inbox(&home);
+    let admin = home.token("admin");
+    let switch = |value: bool| {
+        let body = json!({"value": value});
+        assert_eq!(call(&up.url, "PUT", "/api/v1/flags/elicitation", Some(&admin), Some(&body)).status, 200);
+    };
+    switch(false);
+    let mut gateway = session(&home, &[]);
+    gateway.send(&tap(&json!(1)));
+    assert_eq!(gateway.line(), expected);
+    assert_eq!(gateway.outcomes(1), ["disabled"]);
+    // It hears of it at once, and the next refusal after that is asked about.
+    switch(true);
+    let ask = wait_for("a question", || {
+        let refused = gateway.records().len();
+        gateway.send(&tap(&json!(1)));
+        let asked = wait_for("a question or a refusal", || {
+            let asks = up.get("/asks?state=open")["asks"].as_array().cloned().unwrap();
+            (!asks.is_empty() || gateway.records().len() > refused).then_some(asks)
+        });
+        if asked.is_empty() {
+            assert_eq!(gateway.line(), expected);
+        }
+        asked.into_iter().next()
+    });
+    assert_eq!(up.answer(&ask, &pick("deviceId", &[SECOND])).status, 200);
+    ran_on_the_second(&gateway, 1);
+}
+
 fn end_of(child: &mut Child) {
     wait_for("the end of a process", || child.try_wait().unwrap());
 }

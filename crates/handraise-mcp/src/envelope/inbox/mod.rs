@@ -152,14 +152,26 @@ pub enum Withdrawal {
 /// Says how long ago an operator could last be asked. Without an inbox that can be reached: nothing.
 type Seen = Box<dyn Fn() -> Option<Duration> + Send + Sync>;
 
+/// Says whether questions of ours are asked.
+type Switch = Box<dyn Fn() -> bool + Send + Sync>;
+
 /// The inbox, as far as a process knows of one.
 #[derive(Default)]
-pub(super) struct Attached(OnceLock<Seen>);
+pub(super) struct Attached(OnceLock<Seen>, OnceLock<Switch>);
 
 impl Attached {
     pub(super) fn set(&self, seen: Seen) {
         // The first one stays: there is one inbox.
         let _ = self.0.set(seen);
+    }
+
+    pub(super) fn set_switch(&self, switch: Switch) {
+        let _ = self.1.set(switch);
+    }
+
+    /// Whether its operators have not switched off what we ask.
+    pub(super) fn is_switched_on(&self) -> bool {
+        self.1.get().is_none_or(|is_on| is_on())
     }
 
     pub(super) fn is_set(&self) -> bool {

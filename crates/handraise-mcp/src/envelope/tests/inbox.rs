@@ -180,6 +180,24 @@ fn switched_off_nothing_goes_to_the_inbox() {
 }
 
 #[test]
+fn the_inboxs_switch_is_read_for_every_call_and_off_in_either_place_wins() {
+    let (mut world, _) = session(&json!({"elicitation": {}}));
+    let is_on = Arc::new(AtomicU64::new(0));
+    let switch = Arc::clone(&is_on);
+    world.process.attach_switch(move || switch.load(Ordering::Relaxed) == 1);
+    for (id, inbox, ours, is_asked) in
+        [("1", 0, true, false), ("2", 1, true, true), ("3", 1, false, false), ("4", 0, false, false)]
+    {
+        is_on.store(inbox, Ordering::Relaxed);
+        world.process.set_elicitation(ours);
+        refused(&mut world, &call(id));
+        let got = world.client.remove(0);
+        assert_eq!(value(&got)["method"] == "elicitation/create", is_asked, "{id}");
+        assert_eq!(world.records.pop().is_some(), !is_asked);
+    }
+}
+
+#[test]
 fn whoever_holds_the_ask_ends_the_wait_and_the_envelope_does_where_it_is_silent() {
     let (mut world, _) = session(&json!({}));
     let ask = put(&mut world, "1");
