@@ -48,7 +48,13 @@ pub(crate) fn read(data_dir: &Path, commands: &Commands) -> anyhow::Result<Optio
     let file = match File::open(&path) {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error).with_context(|| format!("cannot read {shown}")),
+        Err(error) => {
+            return Err(error).with_context(|| {
+                format!(
+                    "cannot read {shown}; let this user read it, or name your own inbox with --data-dir DIR"
+                )
+            });
+        }
     };
     let metadata = file.metadata().with_context(|| format!("cannot examine {shown}"))?;
     if metadata.uid() != rustix::process::geteuid().as_raw() {
@@ -62,9 +68,11 @@ pub(crate) fn read(data_dir: &Path, commands: &Commands) -> anyhow::Result<Optio
             commands.quoted("up")
         );
     }
-    let mut text = String::new();
-    file.take(MAX_BYTES).read_to_string(&mut text).with_context(|| format!("cannot read {shown}"))?;
-    let inbox = serde_json::from_str(&text)
+    let mut text = Vec::new();
+    file.take(MAX_BYTES).read_to_end(&mut text).with_context(|| {
+        format!("cannot read {shown}; move it away and restart {}", commands.quoted("up"))
+    })?;
+    let inbox = serde_json::from_slice(&text)
         .with_context(|| format!("{shown} is not what an inbox writes; restart {}", commands.quoted("up")))?;
     Ok(Some(inbox))
 }
@@ -72,6 +80,20 @@ pub(crate) fn read(data_dir: &Path, commands: &Commands) -> anyhow::Result<Optio
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_no_inbox_wrote_is_told_with_what_to_do() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("inbox.json");
+        std::fs::write(&file, [0xff, 0xfe]).unwrap();
+        std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+        let problem = || format!("{:#}", read(folder.path(), &Commands::of(None)).unwrap_err());
+        assert!(problem().contains("is not what an inbox writes; restart `handraise up`"), "{}", problem());
+        std::fs::remove_file(&file).unwrap();
+        std::fs::DirBuilder::new().create(&file).unwrap();
+        std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
+        assert!(problem().contains("move it away and restart `handraise up`"), "{}", problem());
+    }
 
     #[test]
     fn the_command_that_starts_an_inbox_can_be_pasted_into_a_shell() {

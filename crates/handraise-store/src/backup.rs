@@ -9,6 +9,7 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension as _};
 
 use crate::{
     error::{Failure, Fault, StoreError},
+    schema,
     sqlite::{BUSY, DATABASE_FILE, fault, name},
 };
 
@@ -19,6 +20,8 @@ pub struct Contents {
     pub bytes: u64,
     /// The version of its schema.
     pub schema: i64,
+    /// Whether that is newer than what is known here, so that only a newer handraise opens it.
+    pub is_newer: bool,
     /// Asks, open and settled.
     pub asks: i64,
     /// Sessions of agents.
@@ -34,7 +37,8 @@ pub struct Contents {
 /// When the database cannot be read, the copy cannot be written, or is not whole. Then nothing of it is to be used.
 pub fn back_up(data_dir: &Path, copy: &Path) -> Result<Option<Contents>, StoreError> {
     let path = data_dir.join(DATABASE_FILE);
-    if !path.exists() {
+    // What cannot be looked at is not absent: opening it says why.
+    if matches!(path.try_exists(), Ok(false)) {
         return Ok(None);
     }
     let of = |path: &Path| {
@@ -52,6 +56,12 @@ pub fn back_up(data_dir: &Path, copy: &Path) -> Result<Option<Contents>, StoreEr
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let source = Connection::open_with_flags(&path, flags).map_err(of(&path))?;
     source.busy_timeout(BUSY).map_err(of(&path))?;
+    // Of what is no database of ours, no copy is made that would then be at fault.
+    contents(&source).map_err(|error| match error.sqlite_error().map(|error| error.extended_code) {
+        // A table that every database of ours has is not there.
+        Some(1) => StoreError::Database { path: path.clone(), fault: Fault::Damaged, source: error.into() },
+        _ => of(&path)(error),
+    })?;
     source.execute("VACUUM INTO ?1", [target]).map_err(|error| {
         // Where there is no room, or no right to write, it is the copy's place; the database itself is only read.
         match fault(error.sqlite_error().map(|error| error.extended_code)) {
@@ -84,12 +94,19 @@ fn verify(copy: &Path) -> rusqlite::Result<Result<Contents, String>> {
     if let Some(table) = stray {
         return Ok(Err(format!("a row of {table} refers to one that is not there")));
     }
-    let count = |sql| copy.query_row(sql, [], |row| row.get(0));
-    Ok(Ok(Contents {
+    contents(&copy).map(Ok)
+}
+
+/// What a database of ours holds; its size is not looked at.
+fn contents(database: &Connection) -> rusqlite::Result<Contents> {
+    let count = |sql| database.query_row(sql, [], |row| row.get(0));
+    let schema = count("SELECT max(version) FROM _sqlx_migrations")?;
+    Ok(Contents {
         bytes: 0,
-        schema: count("SELECT max(version) FROM _sqlx_migrations")?,
+        schema,
+        is_newer: schema > schema::LATEST,
         asks: count("SELECT count(*) FROM asks")?,
         sessions: count("SELECT count(*) FROM sessions")?,
         tokens: count("SELECT count(*) FROM tokens")?,
-    }))
+    })
 }

@@ -62,9 +62,14 @@ fn what_cannot_be_backed_up_is_said_and_leaves_nothing() {
     assert!(none.contains("there is no database in") && none.contains("--data-dir"), "{none}");
     home.token("viewer");
     let own = home.data_dir().join("handraise.db-wal").display().to_string();
-    assert!(complaint(&own).contains("is the inbox's own database"));
+    assert!(complaint(&own).contains("is in the inbox's own data directory"));
     assert!(complaint(&home.work().display().to_string()).contains("is a folder"));
     assert!(complaint("nowhere/copy.db").contains("the folder of nowhere/copy.db cannot be looked into"));
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let unsaid = home.handraise(&["backup", "whole.db"]).stdout(full).output().unwrap();
+    assert_eq!(unsaid.status.code(), Some(1));
+    assert!(stderr(&unsaid).contains("whole.db is there and whole: stdout cannot be written"));
+    std::fs::remove_file(home.work().join("whole.db")).unwrap();
     std::fs::write(home.data_dir().join("handraise.db"), "no database").unwrap();
     assert!(complaint("copy.db").contains("is damaged or no handraise database"));
     assert_eq!(home.work().read_dir().unwrap().count(), 0, "nothing is left");

@@ -56,3 +56,29 @@ async fn where_there_is_nothing_to_copy_or_no_room_for_it_it_says_so() {
     let full = back_up(rig.dir.path(), std::path::Path::new("/dev/full")).unwrap_err().to_string();
     assert!(full.contains("/dev/full"), "{full}");
 }
+
+#[tokio::test]
+async fn what_cannot_be_read_is_not_called_absent_and_is_named_itself() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    std::fs::write(&file, "").unwrap();
+    let copy = folder.path().join("copy");
+    let unread = back_up(&file, &copy).unwrap_err().to_string();
+    assert!(unread.contains("file/handraise.db cannot be read"), "{unread}");
+    std::fs::write(folder.path().join(DATABASE_FILE), "").unwrap();
+    let empty = back_up(folder.path(), &copy).unwrap_err().to_string();
+    assert!(empty.contains("/handraise.db is damaged or no handraise database"), "{empty}");
+    assert!(!copy.exists());
+}
+
+#[tokio::test]
+async fn a_database_of_a_newer_handraise_is_copied_and_told_as_one() {
+    let rig = rig().await;
+    let folder = tempfile::tempdir().unwrap();
+    let copied = |name: &str| back_up(rig.dir.path(), &folder.path().join(name)).unwrap().unwrap();
+    assert!(!copied("own").is_newer);
+    let database = rusqlite::Connection::open(rig.dir.path().join(DATABASE_FILE)).unwrap();
+    database.execute("UPDATE _sqlx_migrations SET version = 99 WHERE version = 1", []).unwrap();
+    let newer = copied("newer");
+    assert_eq!((newer.schema, newer.is_newer), (99, true));
+}
