@@ -84,6 +84,14 @@ pub(crate) enum Command {
 }
 
 impl Arguments {
+    /// The exit status of whatever error, where that is not the usual one: some callers take 1 for leave to go on.
+    pub(crate) fn failed(&self) -> Option<u8> {
+        match &self.command {
+            Command::Hook(hook) => hook.failed(),
+            _ => None,
+        }
+    }
+
     /// The flags that are settings (docs/configuration.md).
     pub(crate) fn flags(&self) -> Flags {
         let flags = Flags::default()

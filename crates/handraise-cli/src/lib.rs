@@ -23,7 +23,11 @@ mod output;
 pub mod pages;
 mod signals;
 
-use std::{ffi::OsString, process::ExitCode, sync::Arc};
+use std::{
+    ffi::{OsStr, OsString},
+    process::ExitCode,
+    sync::Arc,
+};
 
 use clap::CommandFactory as _;
 use handraise_config::{Environment, LogFormat, Settings};
@@ -94,6 +98,7 @@ pub fn run(
         }
         _ => {}
     }
+    let program = arguments.first().map(OsString::as_os_str);
     let arguments = match Arguments::read(&arguments) {
         Ok(arguments) => arguments,
         Err(mut error) => {
@@ -110,18 +115,27 @@ pub fn run(
     };
     let environment = environment();
     let mut format = LogFormat::before_the_file(&arguments.flags(), &environment);
-    match dispatch(arguments, environment, &mut format) {
+    let failed = arguments.failed();
+    match dispatch(arguments, program, environment, &mut format) {
         Ok(status) => status,
-        Err(error) if output::reader_has_gone(&error) => ExitCode::from(output::READER_GONE),
+        Err(error) if output::reader_has_gone(&error) => {
+            ExitCode::from(failed.unwrap_or(output::READER_GONE))
+        }
         Err(error) => {
             output::fail(format, &output::told(&error));
-            ExitCode::FAILURE
+            failed.map_or(ExitCode::FAILURE, ExitCode::from)
         }
     }
 }
 
-/// Runs the command. `format` is how its last error is to be written, as far as that is known.
-fn dispatch(arguments: Arguments, environment: Environment, format: &mut LogFormat) -> Exit {
+/// Runs the command. `format` is how its last error is to be written, as far as that is known; `program` is the name by which
+/// we were called.
+fn dispatch(
+    arguments: Arguments,
+    program: Option<&OsStr>,
+    environment: Environment,
+    format: &mut LogFormat,
+) -> Exit {
     if let Command::Completions(completions) = &arguments.command {
         return commands::completions::run(completions);
     }
@@ -144,7 +158,7 @@ fn dispatch(arguments: Arguments, environment: Environment, format: &mut LogForm
         Command::Agent(agent) => commands::agent::run(&context, &agent),
         Command::Mcp(mcp) => commands::mcp::run(&context, &mcp),
         Command::Ask(ask) => commands::ask::run(&context, &ask),
-        Command::Hook(hook) => commands::hook::run(&context, &hook),
+        Command::Hook(hook) => commands::hook::run(&context, &hook, &arguments.global, program),
         Command::Tool(tool) => commands::tool::run(context, &tool),
         Command::Demo(_) => commands::demo::run(&context),
         Command::Inbox(inbox) => commands::inbox::run(&context, &inbox),

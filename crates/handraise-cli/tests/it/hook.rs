@@ -73,6 +73,9 @@ fn without_an_answer_the_clients_own_policy_decides_or_it_is_denied() {
     assert_eq!(denied["hookSpecificOutput"]["decision"]["behavior"], "deny");
     assert_eq!(end(hook(&home, &[], "{}")).0, Some(1));
     assert_eq!(end(hook(&home, &["--fail", "closed"], "{}")).0, Some(2));
+    let page = ELICITATION.replace(r#""mode":"form""#, r#""mode":"url","url":"https://a.test""#);
+    let (status, printed, _) = end(hook(&home, &["--fail", "closed"], &page));
+    assert_eq!((status, printed), (Some(0), Value::Null), "a page is whose it is");
 
     let up = Up::start(&home);
     let (status, printed, said) = end(hook(&home, &["--timeout", "100ms"], PERMISSION));
@@ -85,6 +88,67 @@ fn without_an_answer_the_clients_own_policy_decides_or_it_is_denied() {
     assert_eq!(up.wait_for_settlement(&ask)["outcome"], "cancel");
     let (status, printed, _) = end(child);
     assert_eq!((status, printed), (Some(4), Value::Null));
+}
+
+#[test]
+fn with_fail_closed_whatever_fails_stops_the_call() {
+    let home = Home::new();
+    std::fs::write(home.work().join("wrong.toml"), "unknown = 1\n").unwrap();
+    let full = || Stdio::from(std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap());
+    for (fail, status) in [("open", 1), ("closed", 2)] {
+        let run = |arguments: &[&str], who: &str, stdout: Stdio| {
+            let mut command = home.handraise(&[&["hook", "claude", "--fail", fail], arguments].concat());
+            command.stdin(Stdio::piped()).stdout(stdout).stderr(Stdio::piped()).env("HANDRAISE_WHO", who);
+            let mut child = command.spawn().unwrap();
+            // It may have ended before it read.
+            let _ = child.stdin.take().unwrap().write_all(PERMISSION.as_bytes());
+            let output = child.wait_with_output().unwrap();
+            (output.status.code(), stderr(&output))
+        };
+        for (arguments, who) in [
+            (&["--timeout", "5"][..], "operator"),
+            (&["--timeout", "0s"], "operator"),
+            (&[], "zzz"),
+            (&["--who", "zzz"], "operator"),
+            (&["--config", "wrong.toml"], "operator"),
+            (&["--log-format", "zzz"], "operator"),
+        ] {
+            let (ended, said) = run(arguments, who, Stdio::null());
+            assert_eq!(ended, Some(status), "{fail} {arguments:?} {who}: {said}");
+        }
+        assert_eq!(run(&["--nonsense"], "operator", Stdio::null()).0, Some(2));
+        if fail == "closed" {
+            let (ended, said) = run(&[], "operator", full());
+            assert_eq!(ended, Some(2), "what is denied cannot be printed: {said}");
+        }
+    }
+}
+
+#[test]
+fn the_settings_mean_the_same_from_any_folder() {
+    let home = Home::new();
+    std::fs::write(home.work().join("own.toml"), "").unwrap();
+    let link = home.work().join("handraise-link");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_handraise"), &link).unwrap();
+    let mut command = std::process::Command::new("./handraise-link");
+    command.current_dir(home.work()).env_clear().env("HOME", home.path());
+    command.args(["hook", "claude", "--print-settings", "--data-dir", "d", "--config", "own.toml"]);
+    command.args(["--log", "warn", "--log-format", "json", "--inbox", "unix:d/inbox.sock"]);
+    let printed = command.output().unwrap();
+    let settings: Value = serde_json::from_slice(&printed.stdout).unwrap();
+    let command = settings["hooks"]["Elicitation"][0]["hooks"][0]["command"].as_str().unwrap();
+    let work = home.work().canonicalize().unwrap().display().to_string();
+    assert_eq!(
+        command,
+        format!(
+            "{work}/handraise-link hook claude --inbox unix:{work}/d/inbox.sock --data-dir {work}/d --config {work}/own.toml \
+             --log warn --log-format json"
+        )
+    );
+    for inbox in ["nonsense", "http://elsewhere.test", "none"] {
+        let refused = home.run(&["hook", "claude", "--print-settings", "--inbox", inbox]);
+        assert_eq!(refused.status.code(), Some(1), "{inbox}: {}", stderr(&refused));
+    }
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! `handraise hook claude`: Claude Code's `Elicitation` and `PermissionRequest` hooks, answered in the inbox.
 
 use std::{
+    ffi::OsStr,
     io::{self, IsTerminal as _, Read as _},
-    path::PathBuf,
+    path::{PathBuf, absolute},
     process::ExitCode,
     time::Duration,
 };
@@ -12,16 +13,18 @@ use clap::ValueEnum;
 use handraise_api::words::HolderKind;
 use handraise_config::duration;
 use handraise_core::Outcome;
-use handraise_holder::EndCause;
+use handraise_holder::{EndCause, InboxAddress};
 use serde_json::Value;
 
 use super::{
+    called,
     event::{self, Event, Unasked},
     settings,
 };
 use crate::{
     Context, Exit,
     abandoned::Abandoned,
+    arguments::Global,
     asking::{self, Caller},
     holding, output,
 };
@@ -40,8 +43,10 @@ const TAKEN_BACK: u8 = 4;
 /// Code. Without an answer, because no inbox is reachable, nobody answers in time, or the question cannot be asked there, it
 /// prints nothing and exits with 0: Claude Code then does what it does without a hook. With --fail closed it denies instead.
 /// It is meant for runs in which nobody sits at Claude Code: docs/hooks.md says what an interactive run does with it.
-/// It prints allow or accept only for an answer that somebody gave in the inbox. Exit status: 0, or 1 for input that is no
-/// hook's (with --fail closed 2, which stops the call), 4 when Claude Code went away.
+/// It prints allow or accept only for an answer that somebody gave in the inbox. A page that a server wants opened, and
+/// AskUserQuestion, are left to Claude Code, with --fail closed as well. Exit status: 0; 1 for input that is no hook's and for
+/// settings that are wrong, after which Claude Code's own policy counts; 4 when Claude Code went away; 2 for a command line that
+/// makes no sense. With --fail closed on the command line every failure is a 2, which stops the call.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  handraise hook claude --print-settings\n  handraise hook claude --fail closed --timeout 10m --print-settings > handraise-hooks.json"
@@ -84,20 +89,23 @@ enum Went {
     TakenBack,
 }
 
-pub(crate) fn run(context: &Context, arguments: &Arguments) -> Exit {
+/// `global` and `program`, the name by which we were called, are for the settings that are printed.
+pub(crate) fn run(
+    context: &Context,
+    arguments: &Arguments,
+    global: &Global,
+    program: Option<&OsStr>,
+) -> Exit {
     let timeout = asking::patience(arguments.timeout.as_deref())?;
     if arguments.print_settings {
-        let command = settings::shell(&arguments.words()?);
+        let program = called::by(program, context.environment.get("PATH"))?;
+        let command = settings::shell(&arguments.words(program, global)?);
         let snippet = settings::snippet(&command, timeout);
         output::print(&format!("{snippet:#}"))?;
         return Ok(ExitCode::SUCCESS);
     }
     let is_closed = arguments.fail == Fail::Closed;
-    let text = match input() {
-        Ok(text) => text,
-        Err(error) if is_closed => return Ok(blocked(context, &error)),
-        Err(error) => return Err(error),
-    };
+    let text = input()?;
     let went = match Event::read(&text) {
         Ok(event) => crate::block_on(ask(context, &event, timeout, is_closed))?,
         Err(Unasked::Elicitation(why)) => {
@@ -108,18 +116,18 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Exit {
             return Ok(ExitCode::SUCCESS);
         }
         Err(Unasked::Malformed(why)) => {
-            let error = anyhow::anyhow!("stdin holds no question of Claude Code's hooks: {why}");
-            return if is_closed { Ok(blocked(context, &error)) } else { Err(error) };
+            bail!("stdin holds no question of Claude Code's hooks: {why}");
         }
     };
     match went {
         Went::Answered(answer) => output::print(&answer.to_string())?,
-        Went::TakenBack => return Ok(ExitCode::from(TAKEN_BACK)),
+        // Whoever is still there after all is not to take it for leave to go on.
+        Went::TakenBack => return Ok(ExitCode::from(arguments.failed().unwrap_or(TAKEN_BACK))),
         Went::Unanswered(why) => {
             output::complain(&why);
-            match event::closed(&text, &why) {
-                Some(denied) if is_closed => output::print(&denied.to_string())?,
-                _ => {}
+            if is_closed {
+                let denied = event::closed(&text, &why).context("it cannot be said that this is denied")?;
+                output::print(&denied.to_string())?;
             }
         }
     }
@@ -127,22 +135,34 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Exit {
 }
 
 impl Arguments {
-    /// The command line that does the same, without printing settings.
-    fn words(&self) -> anyhow::Result<Vec<String>> {
+    /// The exit status of whatever error, where that is not the usual one: with anything but this the client goes on by its own
+    /// policy.
+    pub(super) fn failed(&self) -> Option<u8> {
+        (self.fail == Fail::Closed).then_some(BLOCK)
+    }
+
+    /// The command line that does the same, from any folder, without printing settings.
+    fn words(&self, program: PathBuf, global: &Global) -> anyhow::Result<Vec<String>> {
         let text = |path: PathBuf| {
             path.into_os_string()
                 .into_string()
                 .map_err(|path| anyhow::anyhow!("the path {} is not UTF-8", path.display()))
         };
-        let mut words = vec![text(std::env::current_exe()?)?, "hook".to_owned(), "claude".to_owned()];
+        let path = |path: Option<&PathBuf>| {
+            path.map(|path| absolute(path).map_err(anyhow::Error::from).and_then(text)).transpose()
+        };
+        let mut words = vec![text(program)?, "hook".to_owned(), "claude".to_owned()];
         let mut add = |flag: &str, value: Option<String>| {
             words.extend(value.into_iter().flat_map(|value| [flag.to_owned(), value]));
         };
         add("--fail", (self.fail == Fail::Closed).then(|| "closed".to_owned()));
         add("--timeout", self.timeout.clone());
         add("--who", self.who.clone());
-        add("--inbox", self.inbox.clone());
-        add("--data-dir", self.data_dir.clone().map(text).transpose()?);
+        add("--inbox", self.inbox.as_deref().map(anywhere).transpose()?);
+        add("--data-dir", path(self.data_dir.as_ref())?);
+        add("--config", path(global.config.as_ref())?);
+        add("--log", global.log.clone());
+        add("--log-format", global.log_format.clone());
         Ok(words)
     }
 }
@@ -163,10 +183,18 @@ fn input() -> anyhow::Result<String> {
     Ok(text)
 }
 
-/// Stops the call that the hook is about, where nothing can be printed about it.
-fn blocked(context: &Context, error: &anyhow::Error) -> ExitCode {
-    output::fail(context.settings.log_format, &output::told(error));
-    ExitCode::from(BLOCK)
+/// An inbox's address, as it means the same from any folder.
+fn anywhere(inbox: &str) -> anyhow::Result<String> {
+    if inbox == "none" {
+        bail!("--inbox is \"none\": nobody could be asked; name one with --inbox URL");
+    }
+    match inbox.parse().context("--inbox")? {
+        InboxAddress::Socket(socket) => {
+            let socket = absolute(socket)?.into_os_string().into_string();
+            socket.map(|socket| format!("unix:{socket}")).map_err(|_| anyhow::anyhow!("--inbox is not UTF-8"))
+        }
+        _ => Ok(inbox.to_owned()),
+    }
 }
 
 async fn ask(context: &Context, event: &Event, timeout: Duration, is_closed: bool) -> anyhow::Result<Went> {

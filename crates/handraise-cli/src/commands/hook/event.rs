@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use handraise_api::ask::Implementation;
 use handraise_core::{
-    Choice, Mode, OnDeadline, Outcome, Source,
+    Choice, Mode, OnDeadline, Outcome, Provenance, Source,
     form::{AnswerRules, Form, FormProfile, FormRequest, PERMISSION, map},
 };
 use handraise_holder::NewAsk;
@@ -65,7 +65,7 @@ impl Event {
             serde_json::from_str(text).map_err(|error| malformed(format!("it is no JSON: {error}")))?;
         let Value::Object(input) = input else { return Err(malformed("it is no JSON object".to_owned())) };
         match word(&input, "hook_event_name") {
-            Some("Elicitation") => elicitation(&input).map_err(Unasked::Elicitation),
+            Some("Elicitation") => elicitation(&input),
             Some("PermissionRequest") if word(&input, "tool_name") == Some(ASKS_ITSELF) => {
                 Err(Unasked::Theirs(format!("{ASKS_ITSELF} is a question of its own, and no permission")))
             }
@@ -106,6 +106,12 @@ impl Event {
     pub(super) fn answer(&self, end: &End) -> Option<Value> {
         let by = escape::shortened(end.by.as_deref()?, MAX_NAME_BYTES);
         let reason = end.reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
+        // A token's answer is a token's: nobody saw a person.
+        let (by, unseen) = if end.provenance == Provenance::Human {
+            (by, "")
+        } else {
+            (format!("the token \"{by}\""), " (no person was seen)")
+        };
         match (self.kind, end.outcome) {
             (Kind::Elicitation, Outcome::Accept) => {
                 Some(action("accept", end.content.clone().map(Value::Object)))
@@ -113,11 +119,13 @@ impl Event {
             (Kind::Elicitation, Outcome::Decline) => Some(action("decline", None)),
             (Kind::Permission, Outcome::Accept) => match end.content.as_ref()?.get(PERMISSION)?.as_str()? {
                 ALLOW => Some(decision(&json!({"behavior": "allow"}))),
-                REJECT => Some(deny(&format!("{by} rejected this call in the inbox of handraise"))),
+                REJECT => {
+                    Some(deny(&format!("{by} rejected this call in the inbox of handraise{unseen}{reason}")))
+                }
                 _ => None,
             },
             (Kind::Permission, Outcome::Decline) => Some(deny(&format!(
-                "{by} skipped the question whether this call may run, so it may not{reason}"
+                "{by} skipped the question whether this call may run, so it may not{unseen}{reason}"
             ))),
             _ => None,
         }
@@ -153,15 +161,29 @@ fn decision(decision: &Value) -> Value {
 }
 
 /// A question of an MCP server.
-fn elicitation(input: &Map<String, Value>) -> Result<Event, String> {
-    if word(input, "mode") == Some("url") {
+fn elicitation(input: &Map<String, Value>) -> Result<Event, Unasked> {
+    let malformed = |why: String| Unasked::Malformed(why);
+    match (input.get("mode"), word(input, "mode")) {
         // Whoever opens it acts as the person at the client, who may be somebody else than the operator (S28).
-        return Err("it asks to open a page, which is for whoever sits at the client".to_owned());
+        (_, Some("url")) => {
+            return Err(Unasked::Theirs(
+                "it asks to open a page, which is for whoever sits at the client".to_owned(),
+            ));
+        }
+        (None, _) | (_, Some("form")) => {}
+        (Some(_), Some(other)) => {
+            let other = escape::shortened(other, 60);
+            return Err(malformed(format!("its mode is \"{other}\"; form and url are known")));
+        }
+        (Some(_), None) => return Err(malformed("its mode is no text".to_owned())),
     }
-    let message = word(input, "message").unwrap_or_default();
-    let schema = input.get("requested_schema").unwrap_or(&Value::Null);
+    let Some(message) = word(input, "message") else { return Err(malformed("it has no message".to_owned())) };
+    let Some(schema) = input.get("requested_schema").filter(|schema| schema.is_object()) else {
+        return Err(malformed("it has no requested_schema".to_owned()));
+    };
     let request = FormRequest { message, schema };
-    let mapped = map(&request, &FormProfile::declared()).map_err(|refusal| refusal.to_string())?;
+    let mapped = map(&request, &FormProfile::declared())
+        .map_err(|refusal| Unasked::Elicitation(refusal.to_string()))?;
     for ignored in &mapped.ignored {
         tracing::info!("{ignored}");
     }
@@ -226,7 +248,7 @@ fn word<'a>(input: &'a Map<String, Value>, name: &str) -> Option<&'a str> {
 
 #[cfg(test)]
 mod tests {
-    use handraise_core::{Answer, Provenance};
+    use handraise_core::Answer;
 
     use super::*;
 
@@ -291,11 +313,23 @@ mod tests {
         let rejected = pick(REJECT);
         assert_eq!(rejected["behavior"], "deny");
         assert!(rejected["message"].as_str().unwrap().contains("anna rejected"), "{rejected}");
-        let skipped =
-            End { reason: Some("not on a Friday".into()), ..ended(Outcome::Decline, Some("anna"), None) };
-        let skipped = event.answer(&skipped).unwrap()["hookSpecificOutput"]["decision"].clone();
-        assert_eq!(skipped["behavior"], "deny");
-        assert!(skipped["message"].as_str().unwrap().contains("not on a Friday"), "{skipped}");
+        for (outcome, did) in
+            [(Outcome::Decline, "skipped the question"), (Outcome::Accept, "rejected this call")]
+        {
+            let content = Some(json!({PERMISSION: REJECT}));
+            let why = End { reason: Some("not on a Friday".into()), ..ended(outcome, Some("anna"), content) };
+            let told = |end: &End| {
+                let denied = event.answer(end).unwrap()["hookSpecificOutput"]["decision"].clone();
+                assert_eq!(denied["behavior"], "deny");
+                denied["message"].as_str().unwrap().to_owned()
+            };
+            let human = told(&why);
+            assert!(human.starts_with(&format!("anna {did}")), "{human}");
+            assert!(human.ends_with(": not on a Friday") && !human.contains("no person"), "{human}");
+            let token = told(&End { provenance: Provenance::Client, ..why });
+            assert!(token.starts_with(&format!("the token \"anna\" {did}")), "{token}");
+            assert!(token.contains("no person was seen"), "{token}");
+        }
     }
 
     #[test]
@@ -325,9 +359,20 @@ mod tests {
         let other = problem(r#"{"hook_event_name":"PreToolUse"}"#);
         assert!(matches!(other, Unasked::Malformed(why) if why.contains("\"PreToolUse\"")));
         let page = ELICITATION.replace(r#""mode":"form""#, r#""mode":"url","url":"https://a.test""#);
-        assert!(matches!(problem(&page), Unasked::Elicitation(_)), "S28");
-        let nothing = r#"{"hook_event_name":"Elicitation","message":"m"}"#;
-        assert!(matches!(problem(nothing), Unasked::Elicitation(_)));
+        assert!(matches!(problem(&page), Unasked::Theirs(_)), "S28");
+        for (nothing, why) in [
+            (r#"{"hook_event_name":"Elicitation"}"#.to_owned(), "it has no message"),
+            (r#"{"hook_event_name":"Elicitation","message":"m"}"#.to_owned(), "it has no requested_schema"),
+            (
+                ELICITATION.replace(r#""mode":"form""#, r#""mode":"weird""#),
+                "its mode is \"weird\"; form and url are known",
+            ),
+            (ELICITATION.replace(r#""mode":"form""#, r#""mode":7"#), "its mode is no text"),
+        ] {
+            assert_eq!(problem(&nothing), Unasked::Malformed(why.into()));
+        }
+        let nested = ELICITATION.replace(r#"{"type":"boolean"}"#, r#"{"type":"object"}"#);
+        assert!(matches!(problem(&nested), Unasked::Elicitation(_)));
         let own = PERMISSION_REQUEST.replace("Bash", ASKS_ITSELF);
         assert!(matches!(problem(&own), Unasked::Theirs(_)));
         let no_tool = r#"{"hook_event_name":"PermissionRequest"}"#;

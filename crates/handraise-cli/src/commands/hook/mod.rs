@@ -1,12 +1,15 @@
 //! `handraise hook`: what a client asks its hooks, answered in the inbox.
 
+mod called;
 mod claude;
 mod event;
 mod settings;
 
+use std::ffi::OsStr;
+
 use clap::Subcommand;
 
-use crate::{Context, Exit};
+use crate::{Context, Exit, arguments::Global};
 
 /// Answer a client's hooks from the inbox
 ///
@@ -27,7 +30,21 @@ pub(crate) enum Client {
     Claude(claude::Arguments),
 }
 
-pub(crate) fn run(context: &Context, arguments: &Arguments) -> Exit {
+impl Arguments {
+    /// The exit status of whatever error, where that is not the usual one.
+    pub(crate) fn failed(&self) -> Option<u8> {
+        let Client::Claude(claude) = &self.client;
+        claude.failed()
+    }
+}
+
+/// `program` is the name by which we were called.
+pub(crate) fn run(
+    context: &Context,
+    arguments: &Arguments,
+    global: &Global,
+    program: Option<&OsStr>,
+) -> Exit {
     let Client::Claude(claude) = &arguments.client;
-    claude::run(context, claude)
+    claude::run(context, claude, global, program)
 }
