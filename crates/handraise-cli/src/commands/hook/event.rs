@@ -371,7 +371,7 @@ mod tests {
         ] {
             assert_eq!(problem(&nothing), Unasked::Malformed(why.into()));
         }
-        let nested = ELICITATION.replace(r#"{"type":"boolean"}"#, r#"{"type":"object"}"#);
+        let nested = ELICITATION.replace("properties", "others");
         assert!(matches!(problem(&nested), Unasked::Elicitation(_)));
         let own = PERMISSION_REQUEST.replace("Bash", ASKS_ITSELF);
         assert!(matches!(problem(&own), Unasked::Theirs(_)));
