@@ -28,6 +28,8 @@ pub(crate) struct End {
     pub(crate) reason: Option<String>,
     /// Why the inbox did not take it: then nobody was shown it.
     pub(crate) refused: Option<InboxRefusal>,
+    /// Whether the inbox could not be reached for a part of the time.
+    pub(crate) was_cut_off: bool,
 }
 
 /// Who has an ask put, as far as the inbox's record of it says so and the ask itself does not.
@@ -61,6 +63,7 @@ pub(crate) async fn put(
     let client = ask.client.as_ref().map(|client| client.name.clone());
     let (sender, mut delivered) = oneshot::channel();
     let asked = Instant::now();
+    let cut_off = holder.times_cut_off();
     let id = holder
         .open(ask, move |delivery| sender.send(delivery).is_ok())
         .context("the question cannot be asked")?;
@@ -103,6 +106,7 @@ pub(crate) async fn put(
         by: settled.answered.map(|answered| answered.by),
         reason,
         refused: settled.refused,
+        was_cut_off: holder.times_cut_off() != cut_off,
     })
 }
 

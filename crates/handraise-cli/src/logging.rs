@@ -106,11 +106,13 @@ fn escape(line: &str, style: Style) -> String {
     let mut escaped = String::with_capacity(line.len());
     for character in body.chars() {
         if is_hazardous(character) {
-            let code = u32::from(character);
             // Writing to a String does not fail.
             let _ = match style {
-                Style::Text => write!(escaped, "\\u{{{code:x}}}"),
-                Style::Json => write!(escaped, "\\u{code:04x}"),
+                Style::Text => write!(escaped, "{}", character.escape_unicode()),
+                Style::Json => character
+                    .encode_utf16(&mut [0; 2])
+                    .iter()
+                    .try_for_each(|unit| write!(escaped, "\\u{unit:04x}")),
             };
         } else {
             escaped.push(character);

@@ -182,6 +182,14 @@ impl Holder {
         self.0.shared.operators.ago(self.0.shared.clock.boot_millis())
     }
 
+    /// How often the connection to the inbox was lost so far: what differs between two looks was a time in which nobody could
+    /// answer, and after which the inbox may know less.
+    ///
+    /// Reads one number, waits for no lock, and may be called on any thread.
+    pub fn times_cut_off(&self) -> u64 {
+        self.0.shared.losses.load(Ordering::Relaxed)
+    }
+
     /// Opens an ask and announces it. Two equal asks are two asks (D4, AC-12f).
     ///
     /// `deliver` is called at most once, with what the asking side is to be sent, on whatever thread adjudicates and

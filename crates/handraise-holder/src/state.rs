@@ -8,7 +8,7 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
 };
 
@@ -44,6 +44,8 @@ pub(crate) struct Shared {
     pub(crate) operators: Operators,
     /// What the inbox says of the flag `elicitation`; on until it has said something.
     pub(crate) elicitation: AtomicBool,
+    /// How often the connection was lost.
+    pub(crate) losses: AtomicU64,
     /// Beside the lock for the same reason.
     pub(crate) records: Records,
     /// There may be something to send.
@@ -103,6 +105,7 @@ impl Shared {
             clock,
             operators: Operators::default(),
             elicitation: AtomicBool::new(true),
+            losses: AtomicU64::new(0),
             records: Records::default(),
             outgoing: Notify::new(),
             timer: Notify::new(),
@@ -184,6 +187,7 @@ impl Shared {
 
     /// The connection is over.
     pub(crate) fn disconnected(&self) {
+        self.losses.fetch_add(1, Ordering::Relaxed);
         self.operators.lost(self.clock.boot_millis());
         self.change(|state, _| state.engine.disconnected());
     }

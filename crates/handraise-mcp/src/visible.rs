@@ -1,12 +1,16 @@
 //! Foreign text that does nothing but appear (S26, S42).
 
 /// Whether a character may do something else than appear: controls, line and paragraph separators, and what reorders or
-/// hides what follows.
+/// hides what follows, and what shows nothing at all; the page's set. Zero-width joiner and non-joiner stay: scripts and emoji
+/// need them.
 pub(crate) fn is_hazardous(c: char) -> bool {
     c.is_control()
         || matches!(
             c,
-            '\u{061C}' | '\u{200E}' | '\u{200F}' | '\u{2028}'..='\u{202E}' | '\u{2066}'..='\u{2069}' | '\u{FEFF}'
+            '\u{AD}' | '\u{34F}' | '\u{61C}' | '\u{115F}' | '\u{1160}' | '\u{17B4}' | '\u{17B5}'
+                | '\u{180E}' | '\u{200B}' | '\u{200E}' | '\u{200F}' | '\u{2028}'..='\u{202E}'
+                | '\u{2060}'..='\u{206F}' | '\u{3164}' | '\u{FEFF}' | '\u{FFA0}'
+                | '\u{FFF9}'..='\u{FFFB}' | '\u{E0000}'..='\u{E0FFF}'
         )
 }
 
@@ -26,8 +30,7 @@ pub(crate) fn shortened(shown: &str, characters: usize) -> String {
 
 /// Compact JSON text for one line of a log, with hazardous characters written as `\u202e`: the same JSON.
 pub(crate) fn json(text: &str) -> String {
-    // What is hazardous lies in the Basic Multilingual Plane.
-    escape(text, |c| format!("\\u{:04x}", u32::from(c)))
+    escape(text, |c| c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect())
 }
 
 fn escape(text: &str, written: impl Fn(char) -> String) -> String {
@@ -51,14 +54,14 @@ mod tests {
     #[test]
     fn s26_controls_and_bidi_are_made_visible() {
         assert_eq!(
-            text("a\u{1b}[31m\u{9b}\u{7f}\u{202e}b é 😀\n"),
-            "a\\u{1b}[31m\\u{9b}\\u{7f}\\u{202e}b é 😀\\u{a}"
+            text("a\u{1b}[31m\u{9b}\u{7f}\u{202e}\u{200b}b é 😀\n"),
+            "a\\u{1b}[31m\\u{9b}\\u{7f}\\u{202e}\\u{200b}b é 😀\\u{a}"
         );
     }
 
     #[test]
     fn s42_json_stays_the_same_json() {
-        let value = "\u{1b}\u{9b}\u{7f}\u{2028}\u{202e}\u{feff}é😀";
+        let value = "\u{1b}\u{9b}\u{7f}\u{2028}\u{202e}\u{feff}\u{200b}\u{e0041}é😀";
         let shown = json(&serde_json::to_string(value).unwrap());
         assert!(!shown.contains(is_hazardous), "{shown}");
         assert_eq!(serde_json::from_str::<String>(&shown).unwrap(), value);

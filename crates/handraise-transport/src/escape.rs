@@ -45,12 +45,16 @@ impl Escaped<'_> {
 }
 
 /// Whether a character may do something else than appear: controls, line and paragraph separators, and what reorders
-/// or hides what follows.
+/// or hides what follows, and what shows nothing at all; the page's set. Zero-width joiner and non-joiner stay: scripts and emoji
+/// need them.
 pub fn is_hazardous(c: char) -> bool {
     c.is_control()
         || matches!(
             c,
-            '\u{061C}' | '\u{200E}' | '\u{200F}' | '\u{2028}'..='\u{202E}' | '\u{2066}'..='\u{2069}' | '\u{FEFF}'
+            '\u{AD}' | '\u{34F}' | '\u{61C}' | '\u{115F}' | '\u{1160}' | '\u{17B4}' | '\u{17B5}'
+                | '\u{180E}' | '\u{200B}' | '\u{200E}' | '\u{200F}' | '\u{2028}'..='\u{202E}'
+                | '\u{2060}'..='\u{206F}' | '\u{3164}' | '\u{FEFF}' | '\u{FFA0}'
+                | '\u{FFF9}'..='\u{FFFB}' | '\u{E0000}'..='\u{E0FFF}'
         )
 }
 
@@ -60,8 +64,10 @@ pub fn json(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
         if is_hazardous(c) {
-            // Every such character has four digits. Writing to a string cannot fail.
-            let _ = write!(shown, "\\u{:04x}", u32::from(c));
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                // Writing to a string cannot fail.
+                let _ = write!(shown, "\\u{unit:04x}");
+            }
         } else {
             shown.push(c);
         }
@@ -94,6 +100,15 @@ mod tests {
     #[test]
     fn s42_bidi_controls_are_made_visible() {
         assert_eq!(text("a\u{202E}b\u{2069}\u{200F}").to_string(), r"a\u{202e}b\u{2069}\u{200f}");
+    }
+
+    #[test]
+    fn s26_what_shows_nothing_is_made_visible() {
+        assert_eq!(
+            text("a\u{200b}b\u{2060}\u{ad}\u{e0041}").to_string(),
+            r"a\u{200b}b\u{2060}\u{ad}\u{e0041}"
+        );
+        assert_eq!(json("\"\u{200b}\u{e0041}\""), r#""\u200b\udb40\udc41""#);
     }
 
     #[test]

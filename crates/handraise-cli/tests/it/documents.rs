@@ -169,16 +169,42 @@ fn every_config_file_shown_for_a_client_starts_a_gateway() {
     assert!(shown >= 4, "Claude Code, Codex, VS Code and opencode, and only {shown} were found");
 }
 
+/// What the headings of a document are linked by.
+fn anchors(text: &str) -> Vec<String> {
+    let mut in_block = false;
+    let mut anchors: Vec<String> = Vec::new();
+    for line in text.lines() {
+        if line.trim_start().starts_with("```") {
+            in_block = !in_block;
+        }
+        let heading = line.trim_start_matches('#');
+        if in_block || heading.len() == line.len() || !heading.starts_with(' ') {
+            continue;
+        }
+        let kept = heading.trim().chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
+        let anchor = kept.collect::<String>().to_lowercase().replace(' ', "-");
+        let same = anchors.iter().filter(|other| **other == anchor).count();
+        anchors.push(if same == 0 { anchor } else { format!("{anchor}-{same}") });
+    }
+    anchors
+}
+
 #[test]
 fn every_link_within_the_project_leads_somewhere() {
     for document in documents() {
         let folder = document.path.parent().unwrap();
         for target in document.text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
-            let path = target.split('#').next().unwrap();
-            if path.is_empty() || target.contains("://") || target.starts_with("mailto:") {
+            if target.contains("://") || target.starts_with("mailto:") {
                 continue;
             }
-            assert!(folder.join(path).exists(), "{}: {target} leads nowhere", document.path.display());
+            let (path, heading) = target.split_once('#').unwrap_or((target, ""));
+            let file = if path.is_empty() { document.path.clone() } else { folder.join(path) };
+            assert!(file.exists(), "{}: {target} leads nowhere", document.path.display());
+            if !heading.is_empty() && file.extension().is_some_and(|extension| extension == "md") {
+                let anchors = anchors(&std::fs::read_to_string(&file).unwrap());
+                let place = document.path.display();
+                assert!(anchors.iter().any(|anchor| anchor == heading), "{place}: {target} is no heading");
+            }
         }
     }
 }

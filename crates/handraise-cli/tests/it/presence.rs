@@ -74,8 +74,10 @@ fn a_holder_knows_how_long_ago_somebody_could_have_answered() {
     // While the inbox is away nobody could answer; then it is remembered that somebody was there.
     watch.kill().unwrap();
     watch.wait().unwrap();
+    assert_eq!(holder.times_cut_off(), 0);
     up.stop();
     wait_until(&holder, None);
+    assert_eq!(holder.times_cut_off(), 1);
     let _up = Up::start(&home);
     wait_for("the inbox again", || holder.operator_last_there().is_some().then_some(()));
     runtime.block_on(holder.shutdown());

@@ -246,11 +246,12 @@ mod tests {
             by: Some("Ada".into()),
             reason: None,
             refused: None,
+            was_cut_off: false,
         }
     }
 
     fn ended(outcome: Outcome, provenance: Provenance) -> End {
-        End { outcome, provenance, content: None, by: None, reason: None, refused: None }
+        End { outcome, provenance, content: None, by: None, reason: None, refused: None, was_cut_off: false }
     }
 
     #[track_caller]

@@ -234,7 +234,9 @@ async fn ask(context: &Context, event: &Event, timeout: Duration, is_closed: boo
         }
         (Outcome::Cancel | Outcome::Withdrawn, None) => Went::TakenBack,
         (Outcome::Timeout, None) => {
-            Went::Unanswered(format!("nobody answered within {}", duration::format(timeout)))
+            let away =
+                if end.was_cut_off { ", and the inbox could not be reached all that time" } else { "" };
+            Went::Unanswered(format!("nobody answered within {}{away}", duration::format(timeout)))
         }
         (outcome, None) => Went::Unanswered(format!("the question ended as {outcome}, without an answer")),
     })

@@ -106,11 +106,11 @@ impl Event {
     pub(super) fn answer(&self, end: &End) -> Option<Value> {
         let by = escape::shortened(end.by.as_deref()?, MAX_NAME_BYTES);
         let reason = end.reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
-        // A token's answer is a token's: nobody saw a person.
+        // Of a token's answer, and of one that came too fast to have been read, nothing says that a person gave it.
         let (by, unseen) = if end.provenance == Provenance::Human {
             (by, "")
         } else {
-            (format!("the token \"{by}\""), " (no person was seen)")
+            (format!("\"{by}\""), " (no person was seen)")
         };
         match (self.kind, end.outcome) {
             (Kind::Elicitation, Outcome::Accept) => {
@@ -264,6 +264,7 @@ mod tests {
             by: by.map(str::to_owned),
             reason: None,
             refused: None,
+            was_cut_off: false,
         }
     }
 
@@ -327,7 +328,7 @@ mod tests {
             assert!(human.starts_with(&format!("anna {did}")), "{human}");
             assert!(human.ends_with(": not on a Friday") && !human.contains("no person"), "{human}");
             let token = told(&End { provenance: Provenance::Client, ..why });
-            assert!(token.starts_with(&format!("the token \"anna\" {did}")), "{token}");
+            assert!(token.starts_with(&format!("\"anna\" {did}")), "{token}");
             assert!(token.contains("no person was seen"), "{token}");
         }
     }

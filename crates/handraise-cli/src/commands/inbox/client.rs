@@ -250,7 +250,7 @@ fn choose(given: &str, which: &str, asks: &[Ask]) -> anyhow::Result<Option<Strin
             let shown: Vec<String> = several
                 .iter()
                 .take(MOST)
-                .map(|ask| format!("\n  {}  {}", ask.id, words::brief(&ask.content.message, 60)))
+                .map(|ask| format!("\n  {}  {}", ask.id, words::heading(&ask.content.message, 60)))
                 .collect();
             let more = several.len().saturating_sub(MOST);
             let more = if more > 0 { format!("\n  and {more} more") } else { String::new() };

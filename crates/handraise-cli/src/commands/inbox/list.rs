@@ -49,8 +49,11 @@ pub(super) async fn run(client: &Client, list: &List) -> Exit {
 
 /// A line for each ask: its id, how long it waits or how it ended, who asks, and what.
 fn table(asks: &[Ask], now: Timestamp) -> Vec<String> {
+    let mut asks: Vec<&Ask> = asks.iter().collect();
+    // Those for which nobody waits come last.
+    asks.sort_by_key(|ask| ask.state != AskState::Settled && !ask.holder_connected);
     let rows: Vec<[String; 4]> = asks
-        .iter()
+        .into_iter()
         .map(|ask| {
             let state = match (&ask.settlement, ask.state) {
                 (Some(settlement), _) => settlement.outcome.as_str().replace('_', " "),
@@ -61,7 +64,7 @@ fn table(asks: &[Ask], now: Timestamp) -> Vec<String> {
             let token = words::name(&ask.origin.holder_token);
             let client = ask.origin.client.as_ref().map(|client| format!(" “{}”", words::name(&client.name)));
             let who = format!("{token}{}", client.unwrap_or_default());
-            [words::short_id(&ask.id), state, who, words::brief(&ask.content.message, 100)]
+            [words::short_id(&ask.id), state, who, words::heading(&ask.content.message, 100)]
         })
         .collect();
     columns(&rows)
@@ -83,6 +86,21 @@ pub(super) fn columns(rows: &[[String; 4]]) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::commands::inbox::sample;
+
+    #[test]
+    fn asks_for_which_nobody_waits_come_last_and_the_others_keep_their_order() {
+        let row = |id: &str, is_connected| {
+            let mut ask = sample::ask();
+            (ask.id, ask.holder_connected) = (id.into(), is_connected);
+            ask
+        };
+        let mut ended = sample::settled(row("dddd", false));
+        ended.holder_connected = false;
+        let asks = [row("aaaa", false), row("bbbb", true), row("cccc", true), ended];
+        let lines = table(&asks, sample::now());
+        let ids: Vec<_> = lines.iter().map(|line| line.split("  ").next().unwrap()).collect();
+        assert_eq!(ids, ["bbbb", "cccc", "dddd", "aaaa"]);
+    }
 
     #[test]
     fn s26_s42_a_row_says_who_asks_by_token_first_and_moves_no_terminal() {

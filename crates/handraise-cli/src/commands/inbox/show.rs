@@ -71,8 +71,12 @@ fn text(ask: &Ask, now: Timestamp) -> String {
 
 fn question_lines(ask: &Ask, number: usize, question: &Question) -> Vec<String> {
     let title = question.title.as_deref().map(|title| format!("{}: ", escape::line(title)));
-    let mut lines =
-        vec![format!("{number}. {}{}", title.unwrap_or_default(), escape::line(&question.prompt))];
+    let is_above = question.prompt.contains('\n') && question.prompt == ask.content.message;
+    let prompt = if is_above { "as above" } else { &question.prompt };
+    let mut prompt = prompt.split('\n').map(|line| escape::line(line.trim_end_matches('\r')));
+    let first = prompt.next().map(|line| line.to_string()).unwrap_or_default();
+    let mut lines = vec![format!("{number}. {}{first}", title.unwrap_or_default())];
+    lines.extend(prompt.map(|line| format!("   {line}")));
     lines.push(format!("   {}", words::takes(question)));
     let key = escape::line(&question.id).to_string();
     for choice in words::choices(question) {
@@ -186,6 +190,19 @@ what it would do, in the server's own words:
    confirm=false  “No”
 ";
         assert_eq!(text(&ask, sample::now()), expected);
+    }
+
+    #[test]
+    fn a_question_of_several_lines_is_shown_in_lines_and_once() {
+        let mut ask = sample::ask();
+        ask.content.message = "Which?\nIt matters.".into();
+        ask.content.questions[0].prompt = ask.content.message.clone();
+        ask.content.questions[1].prompt = "What else?\r\nSay it.".into();
+        let shown = text(&ask, sample::now());
+        assert_eq!(shown.matches("It matters.").count(), 1, "{shown}");
+        assert!(shown.contains("1. Datastore: as above\n"), "{shown}");
+        assert!(shown.contains("2. What else?\n   Say it.\n"), "{shown}");
+        assert!(!shown.contains("\\u{"), "{shown}");
     }
 
     #[test]

@@ -121,7 +121,7 @@ impl Watch {
         if self.ended.contains(&ask.id) || !self.open.insert(ask.id.clone()) {
             return Ok(());
         }
-        let message = words::brief(&ask.content.message, 200);
+        let message = words::heading(&ask.content.message, 200);
         let said = format!("{} {}: {message}", words::who(&ask.origin), words::about(&ask));
         self.say(event::ASK_OPENED, "opened ", &ask.id, ask.opened_at, &said, &value)
     }

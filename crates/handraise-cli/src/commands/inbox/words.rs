@@ -25,6 +25,17 @@ pub(crate) fn brief(text: &str, limit: usize) -> String {
     format!("{} … {} more characters", escape::line(&shown), count - limit)
 }
 
+/// The first line of a text, for a row of a list; how much more there is is said (S26).
+pub(crate) fn heading(text: &str, limit: usize) -> String {
+    let text = text.trim();
+    let first = text.lines().next().unwrap_or_default();
+    let shown: String = first.chars().take(limit).collect();
+    match text.chars().count() - shown.chars().count() {
+        0 => escape::line(&shown).to_string(),
+        hidden => format!("{} … {hidden} more characters", escape::line(&shown)),
+    }
+}
+
 /// A name, which is no place for a story.
 pub(crate) fn name(text: &str) -> String {
     brief(text, 80)
@@ -98,6 +109,9 @@ pub(crate) fn seconds_left(ask: &Ask, now: Timestamp) -> Option<i64> {
 
 /// How long is left, and what happens then. One that is parked has no call that waits for it.
 pub(crate) fn left(ask: &Ask, now: Timestamp) -> String {
+    if !ask.holder_connected {
+        return "Nobody waits for it now: its process is gone, or cut off from the inbox".to_owned();
+    }
     if let Some(seconds) = parked_for(ask, now) {
         let span = span(seconds);
         return format!(
@@ -323,6 +337,22 @@ mod tests {
             "\\u{1b}[31 … 5 more characters",
             "S42, and characters are counted"
         );
+    }
+
+    #[test]
+    fn a_row_has_the_first_line_and_counts_the_rest() {
+        assert_eq!(heading("\none line\r\n", 80), "one line");
+        assert_eq!(heading("first\nsecond", 80), "first … 7 more characters");
+        assert_eq!(heading("first\nsecond", 2), "fi … 10 more characters");
+        assert_eq!(heading("", 80), "");
+    }
+
+    #[test]
+    fn of_an_ask_whose_process_is_not_there_no_time_is_told() {
+        let mut ask = crate::commands::inbox::sample::ask();
+        ask.holder_connected = false;
+        let told = left(&ask, crate::commands::inbox::sample::now());
+        assert!(told.starts_with("Nobody waits for it now"), "{told}");
     }
 
     #[test]

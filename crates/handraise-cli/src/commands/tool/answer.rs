@@ -22,9 +22,11 @@ pub(crate) fn result(questions: &Questions, end: &End, timeout: Duration, was_th
         }
         _ => Vec::new(),
     };
+    // Nobody was shown what the inbox did not take, so that nobody declined it.
+    let outcome = if end.refused.is_some() { Outcome::NotOffered } else { end.outcome };
     let mut told = json!({
         "answers": answers,
-        "outcome": end.outcome.as_str(),
+        "outcome": outcome.as_str(),
         "provenance": end.provenance.as_str(),
     });
     if let Some(by) = &end.by {
@@ -70,6 +72,11 @@ fn answer(question: &Question, value: &Value) -> Value {
     answer
 }
 
+/// What is known of an answer that is not a person's by the inbox's word: it was given with a token, or by a page that had not
+/// shown the questions for long enough.
+const UNSEEN: &str =
+    "no person was seen: it was a token's, or came before anybody could have read the questions";
+
 fn message(end: &End, timeout: Duration, was_there: bool) -> String {
     let by = end.by.as_deref().map_or_else(|| "somebody".to_owned(), |by| escape::shortened(by, 128));
     let is_seen = end.provenance == Provenance::Human;
@@ -81,23 +88,27 @@ fn message(end: &End, timeout: Duration, was_there: bool) -> String {
     }
     match end.outcome {
         Outcome::Accept if is_seen => format!("{by}, a human who was shown the questions, answered."),
-        Outcome::Accept => format!("Answered with the token \"{by}\"; no person was seen."),
+        Outcome::Accept => format!("Answered as \"{by}\"; {UNSEEN}."),
         Outcome::Decline if is_seen => format!(
             "{by}, a human who was shown the questions, skipped them without an answer. That is neither a yes nor a no to \
              any of them."
         ),
         Outcome::Decline => format!(
-            "Skipped without an answer, with the token \"{by}\"; no person was seen. That is neither a yes nor a no to any \
-             of them."
+            "Skipped without an answer as \"{by}\"; {UNSEEN}. That is neither a yes nor a no to any of them."
         ),
         Outcome::Timeout => {
             let there = if was_there {
                 "somebody who could answer had the inbox open meanwhile"
             } else {
-                "nobody who could answer was seen at the inbox meanwhile"
+                "as far as the inbox said, nobody who could answer had it open meanwhile"
+            };
+            let away = if end.was_cut_off {
+                ", and it could not be reached all that time, so that the questions may not have been seen"
+            } else {
+                ""
             };
             format!(
-                "Nobody answered within {}; {there}. Nobody declined either: this is silence, and no consent.",
+                "Nobody answered within {}; {there}{away}. Nobody declined either: this is silence, and no consent.",
                 duration::format(timeout)
             )
         }
@@ -134,7 +145,7 @@ mod tests {
     }
 
     fn ended(outcome: Outcome, provenance: Provenance) -> End {
-        End { outcome, provenance, content: None, by: None, reason: None, refused: None }
+        End { outcome, provenance, content: None, by: None, reason: None, refused: None, was_cut_off: false }
     }
 
     fn told(end: &End) -> (Value, bool) {
@@ -204,7 +215,16 @@ mod tests {
             message.contains("Nobody answered within 55m") && message.contains("Nobody declined"),
             "{message}"
         );
-        assert!(message.contains("nobody who could answer was seen"), "{message}");
+        assert!(
+            message.contains("as far as the inbox said, nobody who could answer had it open"),
+            "{message}"
+        );
+        let cut_off = End { was_cut_off: true, ..ended(Outcome::Timeout, Provenance::System) };
+        let (away, _) = told(&cut_off);
+        assert!(
+            away["message"].as_str().unwrap().contains("it could not be reached all that time"),
+            "{away}"
+        );
         let end = ended(Outcome::Timeout, Provenance::System);
         let seen = super::message(&end, Duration::from_secs(3_300), true);
         assert!(seen.contains("somebody who could answer had the inbox open"), "{seen}");
@@ -213,6 +233,7 @@ mod tests {
         let (refused, is_error) =
             told(&End { refused: Some(refused), ..ended(Outcome::Decline, Provenance::System) });
         assert!(is_error);
+        assert_eq!(refused["outcome"], "not_offered", "nobody declined");
         assert!(refused["message"].as_str().unwrap().contains("nobody was shown them: full"), "{refused}");
     }
 

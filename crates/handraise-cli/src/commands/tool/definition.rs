@@ -5,7 +5,9 @@ use std::time::Duration;
 use handraise_config::duration;
 use serde_json::{Value, json};
 
-use super::questions::{CHOICES, MAX_QUESTIONS};
+use super::questions::{
+    CHOICES, MAX_ID_BYTES, MAX_LABEL_BYTES, MAX_QUESTIONS, MAX_TEXT_BYTES, MAX_TITLE_BYTES,
+};
 
 /// The tool.
 pub(crate) const NAME: &str = "ask_user_question";
@@ -103,10 +105,11 @@ fn tool(timeout: Duration) -> Value {
                     "items": {
                         "type": "object",
                         "properties": {
-                            "id": {"type": "string", "minLength": 1, "description":
-                                "Names the question in the result; question_1, question_2, … otherwise."},
-                            "title": {"type": "string", "description": "A heading of a few words."},
-                            "prompt": {"type": "string", "minLength": 1, "description":
+                            "id": {"type": "string", "minLength": 1, "maxLength": MAX_ID_BYTES, "description":
+                                "Names the question in the result; question_1, question_2, … otherwise. One line."},
+                            "title": {"type": "string", "minLength": 1, "maxLength": MAX_TITLE_BYTES,
+                                "description": "A heading of a few words, on one line."},
+                            "prompt": {"type": "string", "minLength": 1, "maxLength": MAX_TEXT_BYTES, "description":
                                 "The question itself, with what the human needs to know to answer it."},
                             "options": {
                                 "type": "array",
@@ -116,9 +119,11 @@ fn tool(timeout: Duration) -> Value {
                                 "items": {
                                     "type": "object",
                                     "properties": {
-                                        "label": {"type": "string", "minLength": 1, "description":
-                                            "What is picked, and returned."},
-                                        "description": {"type": "string", "description":
+                                        "label": {"type": "string", "minLength": 1, "maxLength": MAX_LABEL_BYTES,
+                                            "description":
+                                            "What is picked, and returned: one line, unlike the other labels."},
+                                        "description": {"type": "string", "minLength": 1,
+                                            "maxLength": MAX_TEXT_BYTES, "description":
                                             "What picking it means."},
                                     },
                                     "required": ["label"],

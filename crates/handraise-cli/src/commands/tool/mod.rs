@@ -26,7 +26,8 @@ use crate::{Context, Exit, asking, holding, output, signals};
 /// questions wait in the inbox, and the answer is the result of the call. A call waits up to --timeout; most clients give up
 /// earlier, after a time of their own (docs/tool.md says where to change it), and then the question is taken back at once. So
 /// it is when the call is cancelled, and when the client goes away. Without an inbox the server starts all the same, and each
-/// call says how to get one. No result without a human's answer looks like one.
+/// call says how to get one. No result without a human's answer looks like one. Exit status: 0 when the client has gone or a
+/// signal came, 1 for settings that are wrong and a stdout that cannot be written, 2 for a command line that makes no sense.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  claude mcp add ask -- handraise tool\n  codex mcp add ask -- handraise tool\n  handraise tool --timeout 10m --who caller"

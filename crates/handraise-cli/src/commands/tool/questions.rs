@@ -1,7 +1,7 @@
 //! The arguments of a call, read as the questions of one ask. Whoever wrote them is a model: what is wrong is said so that
 //! it can be put right.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use handraise_api::ask::Implementation;
 use handraise_core::{
@@ -19,13 +19,13 @@ pub(crate) const MAX_QUESTIONS: usize = 20;
 /// How few and how many options a question has (AC-57).
 pub(crate) const CHOICES: (usize, usize) = (2, 6);
 /// The most bytes of a question's id.
-const MAX_ID_BYTES: usize = 128;
+pub(crate) const MAX_ID_BYTES: usize = 128;
 /// The most bytes of an option's label: it is one line of a list.
-const MAX_LABEL_BYTES: usize = 1_024;
+pub(crate) const MAX_LABEL_BYTES: usize = 1_024;
 /// The most bytes of a title.
-const MAX_TITLE_BYTES: usize = 1_024;
+pub(crate) const MAX_TITLE_BYTES: usize = 1_024;
 /// The most bytes of a prompt or a description.
-const MAX_TEXT_BYTES: usize = 32 * 1024;
+pub(crate) const MAX_TEXT_BYTES: usize = 32 * 1024;
 /// How much of each question stands in the message of an ask with several.
 const HEADING: usize = 60;
 
@@ -52,10 +52,12 @@ impl Questions {
             serde_json::from_str(text).map_err(|error| format!("the arguments are no JSON: {error}"))?;
         let arguments = Object::new("arguments", &arguments, &["questions"])?;
         let questions = arguments.list("questions", (1, MAX_QUESTIONS))?;
+        let mut ids: BTreeSet<String> =
+            questions.iter().filter_map(|question| Some(question.get("id")?.as_str()?.to_owned())).collect();
         let questions = questions
             .iter()
             .enumerate()
-            .map(|(at, question)| self::question(at, question))
+            .map(|(at, question)| self::question(at, question, &mut ids))
             .collect::<Result<Vec<_>, _>>()?;
         let form = Form::tool(questions).map_err(|refusal| refusal.to_string())?;
         Ok(Self { form })
@@ -100,10 +102,17 @@ fn message(questions: &[Question]) -> String {
     format!("{} questions: {}", questions.len(), headings.collect::<Vec<_>>().join(" · "))
 }
 
-fn question(at: usize, question: &Value) -> Result<Question, String> {
+/// `ids` are those that are taken; one that is made up becomes one of them.
+fn question(at: usize, question: &Value, ids: &mut BTreeSet<String>) -> Result<Question, String> {
     let place = format!("questions[{at}]");
     let question = Object::new(&place, question, &["id", "title", "prompt", "options", "multi"])?;
-    let id = question.line("id", MAX_ID_BYTES)?.unwrap_or_else(|| format!("question_{}", at + 1));
+    let id = question.line("id", MAX_ID_BYTES)?.unwrap_or_else(|| {
+        let mut number = at + 1;
+        while !ids.insert(format!("question_{number}")) {
+            number += 1;
+        }
+        format!("question_{number}")
+    });
     let title = question.line("title", MAX_TITLE_BYTES)?;
     let prompt = question.text("prompt", MAX_TEXT_BYTES)?;
     let Some(prompt) = prompt else { return Err(format!("{place}.prompt is missing: the question itself")) };
@@ -115,9 +124,15 @@ fn question(at: usize, question: &Value) -> Result<Question, String> {
     let mut choices: Vec<Choice> = Vec::new();
     for (at, option) in question.list("options", CHOICES)?.iter().enumerate() {
         let choice = choice(&format!("{place}.options[{at}]"), option)?;
-        if choices.iter().any(|other| other.value == choice.value) {
+        let seen = visible(&choice.value);
+        if seen.is_empty() {
+            return Err(format!("{place}.options[{at}].label shows nothing"));
+        }
+        if choices.iter().any(|other| visible(&other.value) == seen) {
             let shown = escape::shortened(&choice.value, HEADING);
-            return Err(format!("{place}.options has the label \"{shown}\" twice; labels have to differ"));
+            return Err(format!(
+                "{place}.options has the label \"{shown}\" twice; labels have to differ in what can be seen of them"
+            ));
         }
         choices.push(choice);
     }
@@ -135,6 +150,13 @@ fn question(at: usize, question: &Value) -> Result<Question, String> {
         choices,
         constraints: Constraints::default(),
     })
+}
+
+/// What a human sees of a label: without spaces around it and characters that show nothing.
+fn visible(label: &str) -> String {
+    let shows_nothing =
+        |c: char| escape::is_hazardous(c) || matches!(c, '\u{200C}' | '\u{200D}' | '\u{FE00}'..='\u{FE0F}');
+    label.chars().filter(|c| !shows_nothing(*c)).collect::<String>().trim().to_owned()
 }
 
 /// An option. Its label is also its value, so that what is shown is what comes back (S26).
@@ -310,13 +332,41 @@ mod tests {
         );
         refused(|all| all["questions"][0]["options"][1]["label"] = json!("a\nb"), "holds a line break");
         refused(|all| all["questions"][0]["options"][1]["label"] = json!(7), "options[1].label is no text");
-        refused(|all| all["questions"][0]["id"] = json!("question_2"), "\"question_2\" stands twice");
+        refused(
+            |all| {
+                for at in [0, 1] {
+                    all["questions"][at]["id"] = json!("same");
+                }
+            },
+            "\"same\" stands twice",
+        );
+        for label in ["Postgres ", " Postgres", "Post\u{200b}gres", "Postgres\u{2060}", "Postgres\u{e0041}"] {
+            refused(
+                |all| all["questions"][0]["options"][1]["label"] = json!(label),
+                "twice; labels have to differ in what can be seen",
+            );
+        }
+        refused(
+            |all| all["questions"][0]["options"][1]["label"] = json!("\u{200b}\u{2060}"),
+            "options[1].label shows nothing",
+        );
         refused(|all| all["questions"][0]["id"] = json!("x".repeat(129)), "has 129 bytes; the most is 128");
         assert_eq!(Questions::read(None).unwrap_err(), "arguments.questions is missing, or is no list");
         assert!(Questions::read(Some("[")).unwrap_err().contains("no JSON"));
         assert!(
             Questions::read(Some(&" ".repeat(MAX_ARGUMENTS_BYTES + 1))).unwrap_err().contains("the most is")
         );
+    }
+
+    #[test]
+    fn an_id_that_is_made_up_is_one_that_is_free() {
+        let mut arguments = two();
+        arguments["questions"][0]["id"] = json!("question_2");
+        let third = arguments["questions"][1].clone();
+        arguments["questions"].as_array_mut().unwrap().push(third);
+        let questions = read(&arguments).unwrap();
+        let ids: Vec<_> = questions.all().iter().map(|question| question.id.as_str()).collect();
+        assert_eq!(ids, ["question_2", "question_3", "question_4"]);
     }
 
     #[test]

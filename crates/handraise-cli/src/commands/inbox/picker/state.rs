@@ -284,10 +284,13 @@ impl Picker {
         Vec::new()
     }
 
-    /// The asks that the filter lets through.
+    /// The asks that the filter lets through; those for which nobody waits come last.
     pub(super) fn shown(&self) -> Vec<&Ask> {
         let wanted = self.filter.text().trim().to_lowercase();
-        self.asks.iter().filter(|ask| wanted.is_empty() || matches(ask, &wanted)).collect()
+        let mut shown: Vec<&Ask> =
+            self.asks.iter().filter(|ask| wanted.is_empty() || matches(ask, &wanted)).collect();
+        shown.sort_by_key(|ask| !ask.holder_connected);
+        shown
     }
 
     /// Whether there are more asks than are known.

@@ -120,3 +120,23 @@ fn the_keys_fit_a_terminal_of_80_columns() {
     rig.size = Size { columns: 300, rows: 40 };
     assert_eq!(narrow, rig.paint(), "nothing of it is cut");
 }
+
+#[test]
+fn the_cursor_begins_at_an_ask_for_which_somebody_waits() {
+    let row = |id: &str, message: &str, is_connected| {
+        let mut ask = sample::ask();
+        (ask.id, ask.holder_connected) = (id.into(), is_connected);
+        ask.content.message = message.into();
+        ask
+    };
+    let mut rig = Rig::new(vec![row("a", "Left behind?\nsecond line", false), row("b", "Still here?", true)]);
+    let screen = rig.paint();
+    let at = |words: &str| screen.iter().position(|line| line.contains(words)).unwrap();
+    assert!(at("Still here?") < at("Left behind?"), "{screen:?}");
+    assert!(screen[at("Still here?")].starts_with('›'), "{screen:?}");
+    rig.hides("\\u{a}");
+    rig.keys("j");
+    rig.press(&Key::Enter);
+    rig.shows("Nobody waits for it now: its process is gone, or cut off from the inbox");
+    rig.hides("left, then");
+}

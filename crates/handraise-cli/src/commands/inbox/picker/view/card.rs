@@ -79,7 +79,8 @@ fn card_head(card: &Card, now: &ZonedDateTime, columns: usize) -> Vec<Line> {
             lines.push(Line::new(Style::Warn, &sent));
         }
         (None, Sending::No) => {
-            let soon = words::seconds_left(ask, now.timestamp()).is_some_and(|seconds| seconds <= 300);
+            let soon = ask.holder_connected
+                && words::seconds_left(ask, now.timestamp()).is_some_and(|seconds| seconds <= 300);
             let style = if soon { Style::Warn } else { Style::Dim };
             lines.extend(wrap(style, "", &words::left(ask, now.timestamp()), columns));
             if !ask.holder_connected {

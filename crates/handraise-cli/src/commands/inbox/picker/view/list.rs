@@ -45,10 +45,10 @@ fn list_row(picker: &Picker, ask: &Ask, now: Timestamp) -> Line {
         AskState::Open | AskState::Settled if !ask.holder_connected => "not connected".to_owned(),
         AskState::Open | AskState::Settled => words::left_briefly(ask, now),
     };
-    let soon = words::seconds_left(ask, now).is_some_and(|seconds| seconds <= 300);
+    let soon = ask.holder_connected && words::seconds_left(ask, now).is_some_and(|seconds| seconds <= 300);
     let client = ask.origin.client.as_ref().map(|client| format!(" “{}”", words::brief(&client.name, 30)));
     let who = format!("{}{}", words::brief(&ask.origin.holder_token, 30), client.unwrap_or_default());
-    let message = words::brief(&ask.content.message, 300);
+    let message = words::heading(&ask.content.message, 300);
     let body = if is_selected {
         Style::Focus
     } else if is_fresh {
