@@ -30,7 +30,8 @@ pub(crate) fn shortened(shown: &str, characters: usize) -> String {
 
 /// Compact JSON text for one line of a log, with hazardous characters written as `\u202e`: the same JSON.
 pub(crate) fn json(text: &str) -> String {
-    escape(text, |c| c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect())
+    let unit = |unit: &u16| format!("\\u{unit:04x}");
+    escape(text, |c| c.encode_utf16(&mut [0; 2]).iter().map(unit).collect::<Vec<_>>().concat())
 }
 
 fn escape(text: &str, written: impl Fn(char) -> String) -> String {

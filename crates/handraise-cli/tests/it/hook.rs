@@ -55,13 +55,11 @@ fn an_elicitation_and_a_permission_get_the_answer_that_somebody_gave() {
     assert_eq!(end(child).1, decision);
 
     let child = hook(&home, &[], PERMISSION);
-    let mut why = skip();
-    why["reject_reason"] = json!("not on a Friday");
-    assert_eq!(up.answer(&up.wait_for_ask(), &why).status, 200);
+    assert_eq!(up.answer(&up.wait_for_ask(), &skip()).status, 200);
     let decision = end(child).1["hookSpecificOutput"]["decision"].clone();
     assert_eq!(decision["behavior"], "deny");
     let message = decision["message"].as_str().unwrap();
-    assert!(message.contains("no person was seen") && message.ends_with(": not on a Friday"), "{message}");
+    assert!(message.starts_with("\"tests\" skipped") && message.contains("no person was seen"), "{message}");
 }
 
 #[test]
