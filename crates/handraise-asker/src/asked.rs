@@ -9,22 +9,66 @@ use handraise_core::{
     Mode, OnDeadline, Outcome, Provenance, Source,
     form::{self, AnswerRules, FormProfile, FormRequest},
 };
-use handraise_holder::{Delivery, Demands, NewAsk, Settled};
+use handraise_holder::{Delivery, Demands, NewAsk, Refused, Settled};
 use handraise_mcp::{
     confirm::Answerers,
     envelope::{InboxAsk, InboxEnd, InboxSaid},
     record::Record,
 };
 
-/// Nobody was asked.
-pub(crate) const NOT_OPENED: InboxSaid =
-    InboxSaid { end: InboxEnd::NotOpened, provenance: Provenance::System };
+/// Why nobody was asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NotOpened {
+    /// For records.
+    pub(crate) reason: &'static str,
+    /// For a log.
+    pub(crate) words: String,
+}
+
+impl NotOpened {
+    /// There is no connection to the inbox.
+    pub(crate) fn not_there() -> Self {
+        Self { reason: "inbox-gone", words: "it is not there".to_owned() }
+    }
+
+    /// What is asked is no form.
+    fn no_form(error: &impl ToString) -> Self {
+        Self { reason: "not-a-form", words: error.to_string() }
+    }
+
+    /// It cannot be told whose answer counts.
+    fn nobody(words: &str) -> Self {
+        Self { reason: "nobody-may-answer", words: words.to_owned() }
+    }
+}
+
+impl From<Refused> for NotOpened {
+    fn from(refused: Refused) -> Self {
+        let reason = match refused {
+            Refused::NoInbox | Refused::ShuttingDown => "inbox-gone",
+            Refused::OpenAsks
+            | Refused::OpenBytes
+            | Refused::SessionOpenAsks
+            | Refused::SessionParkedAsks => "inbox-full",
+            Refused::Rate => "inbox-rate",
+            Refused::TooLarge => "ask-too-large",
+            Refused::KnownId => "not-opened",
+        };
+        Self { reason, words: refused.to_string() }
+    }
+}
+
+/// Nobody was asked, for this reason.
+pub(crate) fn not_opened(reason: &'static str) -> InboxSaid {
+    InboxSaid { end: InboxEnd::NotOpened(reason), provenance: Provenance::System }
+}
 
 /// The ask that a question is. `Err`: it cannot be shown, and why.
-pub(crate) fn to_ask(ask: &InboxAsk) -> Result<NewAsk, String> {
-    let schema = serde_json::from_str(&ask.schema).map_err(|error| error.to_string())?;
+pub(crate) fn to_ask(ask: &InboxAsk) -> Result<NewAsk, NotOpened> {
+    let schema = serde_json::from_str(&ask.schema).map_err(|error| NotOpened::no_form(&error))?;
     let request = FormRequest { message: &ask.message, schema: &schema };
-    let mapped = form::map(&request, &FormProfile::declared()).map_err(|refusal| refusal.to_string())?;
+    let mapped =
+        form::map(&request, &FormProfile::declared()).map_err(|refusal| NotOpened::no_form(&refusal))?;
     Ok(NewAsk {
         source: ask.source,
         mode: Mode::Form,
@@ -53,15 +97,17 @@ pub(crate) fn to_ask(ask: &InboxAsk) -> Result<NewAsk, String> {
 /// Who may answer. `Err`: it cannot be told whose answer counts, and why.
 ///
 /// Whose the caller is says the owner of the gateway's own token: of callers that have names of their own, it says nothing.
-pub(crate) fn demands(ask: &InboxAsk, names_callers: bool) -> Result<Demands, String> {
+pub(crate) fn demands(ask: &InboxAsk, names_callers: bool) -> Result<Demands, NotOpened> {
     let Some(demand) = ask.confirm.as_ref().map(|confirm| confirm.demand) else {
         return Ok(Demands::default());
     };
     let who = match demand.who {
         Answerers::Operator => Who::Operator,
-        Answerers::Nobody => return Err("nobody's answer would count: who says so twice".to_owned()),
+        Answerers::Nobody => return Err(NotOpened::nobody("nobody's answer would count: who says so twice")),
         Answerers::Caller | Answerers::NotTheCaller if names_callers => {
-            return Err("who the operator behind a caller with a name is, is not known here".to_owned());
+            return Err(NotOpened::nobody(
+                "who the operator behind a caller with a name is, is not known here",
+            ));
         }
         Answerers::Caller => Who::Caller,
         Answerers::NotTheCaller => Who::NotTheCaller,
@@ -75,7 +121,7 @@ pub(crate) fn to_said(delivery: Delivery, settled: Option<&Settled>) -> InboxSai
         return InboxSaid { end: InboxEnd::Cancelled, provenance: Provenance::System };
     };
     if settled.refused.is_some() {
-        return NOT_OPENED;
+        return not_opened("inbox-refused");
     }
     let provenance = settled.provenance();
     let end = match (delivery, settled.ended.outcome) {
@@ -107,6 +153,13 @@ pub(crate) fn to_record(record: &Record, ask: Option<String>) -> api::Record {
         reason: record.reason.map(str::to_owned),
         ask,
     }
+}
+
+/// How an operator had answered it before it was taken back, and who that was; `None` when nobody had.
+pub(crate) fn answered(settled: &Settled) -> Option<(Outcome, Provenance)> {
+    let outcome = settled.ended.outcome;
+    let is_answer = settled.answered.is_some() && matches!(outcome, Outcome::Accept | Outcome::Decline);
+    is_answer.then(|| (outcome, settled.provenance()))
 }
 
 /// What a question is about, for a log.
@@ -172,7 +225,7 @@ mod tests {
             (
                 Delivery::Decline,
                 settled(Outcome::Decline, None, true),
-                InboxEnd::NotOpened,
+                InboxEnd::NotOpened("inbox-refused"),
                 Provenance::System,
             ),
             (
@@ -231,6 +284,32 @@ mod tests {
         }
         let refusal = InboxAsk { confirm: None, ..confirm(Answerers::Operator) };
         assert_eq!(demands(&refusal, true), Ok(Demands::default()));
+    }
+
+    #[test]
+    fn an_answer_that_came_before_its_question_was_taken_back_is_not_lost() {
+        let human = Some(Provenance::Human);
+        for (settled, expected) in [
+            (settled(Outcome::Accept, human, false), Some((Outcome::Accept, Provenance::Human))),
+            (settled(Outcome::Decline, human, false), Some((Outcome::Decline, Provenance::Human))),
+            (settled(Outcome::Withdrawn, None, false), None),
+            (settled(Outcome::Timeout, None, false), None),
+            (settled(Outcome::Decline, None, true), None),
+        ] {
+            assert_eq!(answered(&settled), expected, "{settled:?}");
+        }
+    }
+
+    #[test]
+    fn every_reason_for_which_nobody_is_asked_has_its_word() {
+        for (refused, reason) in [
+            (Refused::NoInbox, "inbox-gone"),
+            (Refused::OpenAsks, "inbox-full"),
+            (Refused::Rate, "inbox-rate"),
+            (Refused::TooLarge, "ask-too-large"),
+        ] {
+            assert_eq!(NotOpened::from(refused).reason, reason);
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::{
     fmt, io,
     sync::{
         Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
         mpsc::{Receiver, Sender, channel},
     },
     thread::{self, Thread},
@@ -17,13 +17,17 @@ use handraise_mcp::{
     envelope::{InboxAsk, InboxSaid, Withdrawal},
     record::Record,
 };
+use handraise_transport::{
+    clock::{Clock as _, SystemClock},
+    limited::Limited,
+};
 use tokio::sync::{
     Notify,
     mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel},
 };
 
 use crate::{
-    asked::{NOT_OPENED, demands, to_ask, to_record, to_said, words},
+    asked::{NotOpened, answered, demands, not_opened, to_ask, to_record, to_said, words},
     look::{FIRST_PAUSE, longer, may_be_there},
 };
 
@@ -34,6 +38,10 @@ const LAST_MOMENT: Duration = Duration::from_millis(500);
 
 /// How many asks records can still name.
 const LATEST: usize = 1024;
+/// How many answers that were told of are remembered: one may be taken back before it was heard.
+const TOLD: usize = 1_024;
+/// How often a question hurries the thread, in milliseconds.
+const HURRIED_EVERY: u64 = 1_000;
 
 /// Says where the inbox is, and nothing where none is known of. It is asked again as long as there is none, and must not
 /// wait.
@@ -52,8 +60,13 @@ struct Desk<W> {
     names_callers: bool,
     tell: Tell<W>,
     holder: OnceLock<Holder>,
-    /// The open questions, by their key.
-    open: Mutex<HashMap<String, Open>>,
+    asked: Mutex<Asked>,
+    /// How often it is logged that a question cannot be opened: clients set the pace.
+    unopened: Mutex<Limited>,
+    /// The pause after the first look.
+    pause: Duration,
+    /// When the thread was last hurried, in milliseconds of the boot clock.
+    hurried: AtomicU64,
     /// To the thread, once there is one: those that have ended, for it to tell of.
     ended: OnceLock<UnboundedSender<Ended<W>>>,
     /// The keys of what was asked last, and the asks' own ids: records name those.
@@ -62,19 +75,34 @@ struct Desk<W> {
     stop: Arc<Stop>,
 }
 
-/// An open question.
-struct Open {
-    id: AskId,
-    /// It has been taken back, or answered: whichever comes first.
-    is_taken: Arc<AtomicBool>,
+/// The questions that are open, and those that were told of last.
+#[derive(Default)]
+struct Asked {
+    /// By their key.
+    ids: HashMap<String, AskId>,
+    told: VecDeque<String>,
+}
+
+impl Asked {
+    /// The question is told of now; `None` when it has been taken back.
+    fn tell_of(&mut self, key: &str) -> Option<AskId> {
+        let id = self.ids.get(key)?.clone();
+        self.told.push_back(key.to_owned());
+        if self.told.len() > TOLD
+            && let Some(oldest) = self.told.pop_front()
+        {
+            self.ids.remove(&oldest);
+        }
+        Some(id)
+    }
 }
 
 /// A question that has ended.
 struct Ended<W> {
     whom: W,
     key: String,
-    /// `None`: it was never open.
-    delivery: Option<Delivery>,
+    /// `Err`: it was never open, and why.
+    delivery: Result<Delivery, &'static str>,
 }
 
 /// The thread, and what hangs up with its end.
@@ -87,7 +115,11 @@ struct Running {
 #[derive(Default)]
 struct Stop {
     is_over: AtomicBool,
+    /// The thread has ended: nobody is told anything.
+    is_deaf: AtomicBool,
     stopped: Notify,
+    /// Somebody wants the inbox now.
+    hurried: Notify,
 }
 
 impl<W: Send + 'static> Asker<W> {
@@ -106,12 +138,24 @@ impl<W: Send + 'static> Asker<W> {
         names_callers: bool,
         tell: impl Fn(W, &str, InboxSaid) + Send + Sync + 'static,
     ) -> io::Result<Self> {
+        Self::start_with(find, names_callers, FIRST_PAUSE, tell)
+    }
+
+    fn start_with(
+        find: Find,
+        names_callers: bool,
+        pause: Duration,
+        tell: impl Fn(W, &str, InboxSaid) + Send + Sync + 'static,
+    ) -> io::Result<Self> {
         let desk = Arc::new(Desk {
             find,
             names_callers,
             tell: Box::new(tell),
             holder: OnceLock::new(),
-            open: Mutex::default(),
+            asked: Mutex::default(),
+            unopened: Mutex::new(Limited::new(SystemClock::shared())),
+            pause,
+            hurried: AtomicU64::new(0),
             ended: OnceLock::new(),
             latest: Mutex::default(),
             thread: Mutex::default(),
@@ -133,10 +177,13 @@ impl<W: Send + 'static> Asker<W> {
         let desk = self.0.as_ref().map(Arc::downgrade);
         move || {
             let desk = desk.as_ref()?.upgrade()?;
+            if desk.stop.is_deaf.load(Ordering::SeqCst) {
+                return None;
+            }
             if let Some(holder) = desk.holder.get() {
                 return holder.operator_last_there();
             }
-            desk.start_if_found();
+            desk.hurry();
             None
         }
     }
@@ -155,25 +202,32 @@ impl<W: Send + 'static> Asker<W> {
     pub fn ask(&self, whom: W, ask: &InboxAsk) {
         let Some(desk) = &self.0 else { return };
         if let Err((whom, why)) = desk.open(whom, ask) {
-            tracing::warn!("{} cannot be put to the inbox: {why}", words(ask.source));
-            desk.ended(Ended { whom, key: ask.key.clone(), delivery: None });
+            if let Some(left_out) = lock(&desk.unopened).admit() {
+                let what = words(ask.source);
+                tracing::warn!(left_out, "{what} cannot be put to the inbox: {}", why.words);
+            }
+            desk.ended(Ended { whom, key: ask.key.clone(), delivery: Err(why.reason) });
         }
     }
 
-    /// Takes a question back. Nobody is told what becomes of it.
-    pub fn withdraw(&self, key: &str, why: Withdrawal) {
-        let Some(desk) = &self.0 else { return };
-        let Some(open) = lock(&desk.open).remove(key) else { return };
-        open.is_taken.store(true, Ordering::SeqCst);
-        if let Some(holder) = desk.holder.get() {
-            holder.withdraw(
-                &open.id,
-                match why {
-                    Withdrawal::Cancelled => EndCause::RequestCancelled,
-                    Withdrawal::TimedOut => EndCause::Deadline,
-                    Withdrawal::Gone => EndCause::AgentDisconnected,
-                },
-            );
+    /// Takes a question back. Nobody is told what becomes of it, and the inbox says that it was withdrawn. Returns the record:
+    /// where an operator had answered before, [with that](Record::answered). The holder's lock orders both.
+    #[must_use]
+    pub fn withdraw(&self, key: &str, why: Withdrawal, record: Record) -> Record {
+        let Some(desk) = &self.0 else { return record };
+        let Some(id) = lock(&desk.asked).ids.remove(key) else { return record };
+        let Some(holder) = desk.holder.get() else { return record };
+        holder.withdraw(
+            &id,
+            match why {
+                Withdrawal::Cancelled => EndCause::CallCancelled,
+                Withdrawal::TimedOut => EndCause::Deadline,
+                Withdrawal::Gone => EndCause::AgentDisconnected,
+            },
+        );
+        match holder.settled(&id).as_ref().and_then(answered) {
+            Some((outcome, provenance)) => record.answered(outcome, provenance),
+            None => record,
         }
     }
 
@@ -213,29 +267,25 @@ impl<W: Send + 'static> fmt::Debug for Asker<W> {
 
 impl<W: Send + 'static> Desk<W> {
     /// Opens a question with the holder.
-    fn open(&self, whom: W, ask: &InboxAsk) -> Result<(), (W, String)> {
-        let (Some(holder), Some(ended)) = (self.holder.get(), self.ended.get()) else {
-            return Err((whom, "it is not there".to_owned()));
+    fn open(&self, whom: W, ask: &InboxAsk) -> Result<(), (W, NotOpened)> {
+        let is_deaf = self.stop.is_deaf.load(Ordering::SeqCst);
+        let (Some(holder), Some(ended), false) = (self.holder.get(), self.ended.get(), is_deaf) else {
+            return Err((whom, NotOpened::not_there()));
         };
         let asked = to_ask(ask).and_then(|new| Ok((new, demands(ask, self.names_callers)?)));
         let (new, demands) = match asked {
             Ok(asked) => asked,
             Err(why) => return Err((whom, why)),
         };
-        let is_taken = Arc::new(AtomicBool::new(false));
-        let (taken, sender, key) = (Arc::clone(&is_taken), ended.clone(), ask.key.clone());
+        let (sender, key) = (ended.clone(), ask.key.clone());
         // What is refused is dropped with its courier; who asked is still needed then.
         let courier = Arc::new(Mutex::new(Some(whom)));
         let whom = Arc::clone(&courier);
         // Nobody looks for it before it is there.
-        let mut open = lock(&self.open);
+        let mut asked = lock(&self.asked);
         let opened = holder.open_for(new, demands, move |delivery| {
-            // What was taken back is no longer answered.
-            if taken.swap(true, Ordering::SeqCst) && matches!(delivery, Delivery::Accept(_)) {
-                return false;
-            }
             let Some(whom) = lock(&whom).take() else { return false };
-            sender.send(Ended { whom, key, delivery: Some(delivery) }).is_ok()
+            sender.send(Ended { whom, key, delivery: Ok(delivery) }).is_ok()
         });
         match opened {
             Ok(id) => {
@@ -245,13 +295,13 @@ impl<W: Send + 'static> Desk<W> {
                     latest.pop_front();
                 }
                 latest.push_back((ask.key.clone(), id.to_string()));
-                open.insert(ask.key.clone(), Open { id, is_taken });
+                asked.ids.insert(ask.key.clone(), id);
                 Ok(())
             }
             Err(refused) => {
-                drop(open);
+                drop(asked);
                 match lock(&courier).take() {
-                    Some(whom) => Err((whom, refused.to_string())),
+                    Some(whom) => Err((whom, refused.into())),
                     None => Ok(()),
                 }
             }
@@ -267,19 +317,27 @@ impl<W: Send + 'static> Desk<W> {
     fn tell_of(&self, holder: &Holder, ended: Ended<W>) {
         let Ended { whom, key, delivery } = ended;
         let said = match delivery {
-            None => NOT_OPENED,
-            Some(delivery) => {
-                let Some(open) = lock(&self.open).remove(&key) else { return };
-                to_said(delivery, holder.settled(&open.id).as_ref())
+            Err(reason) => not_opened(reason),
+            Ok(delivery) => {
+                let Some(id) = lock(&self.asked).tell_of(&key) else { return };
+                to_said(delivery, holder.settled(&id).as_ref())
             }
         };
         (self.tell)(whom, &key, said);
     }
 
-    /// Starts the thread, where there is something to look for by now.
-    fn start_if_found(self: &Arc<Self>) {
-        if lock(&self.thread).is_none()
-            && (self.find)().is_some()
+    /// Has the inbox looked for at once, by the thread, or by one that starts where there is something to look for by now.
+    fn hurry(self: &Arc<Self>) {
+        if let Some(running) = &*lock(&self.thread) {
+            let (now, last) = (SystemClock.boot_millis(), self.hurried.load(Ordering::Relaxed));
+            if now.saturating_sub(last) >= HURRIED_EVERY {
+                self.hurried.store(now, Ordering::Relaxed);
+                running.thread.unpark();
+                self.stop.hurried.notify_one();
+            }
+            return;
+        }
+        if (self.find)().is_some()
             && let Err(error) = self.start()
         {
             tracing::warn!("nobody looks for the inbox: {error}");
@@ -297,10 +355,20 @@ impl<W: Send + 'static> Desk<W> {
         let (hangs_up, end) = channel();
         let thread = thread::Builder::new().name("inbox".to_owned()).spawn(move || {
             let _hangs_up: Sender<()> = hangs_up;
+            let _deaf = Deaf(Arc::clone(&stop));
             run(&desk, &stop, endings);
         })?;
         *running = Some(Running { thread: thread.thread().clone(), end });
         Ok(())
+    }
+}
+
+/// Says that the thread has ended, however it has.
+struct Deaf(Arc<Stop>);
+
+impl Drop for Deaf {
+    fn drop(&mut self) {
+        self.0.is_deaf.store(true, Ordering::SeqCst);
     }
 }
 
@@ -312,7 +380,7 @@ impl Stop {
 
 /// Looks for the inbox, and tells of ends for as long as it is not over.
 fn run<W: Send + 'static>(desk: &Arc<Desk<W>>, stop: &Stop, mut endings: UnboundedReceiver<Ended<W>>) {
-    let mut pause = FIRST_PAUSE;
+    let mut pause = desk.pause;
     // Without a runtime as long as nobody listens.
     while !(desk.find)().is_some_and(|settings| may_be_there(&settings)) {
         thread::park_timeout(pause);
@@ -347,7 +415,7 @@ fn run<W: Send + 'static>(desk: &Arc<Desk<W>>, stop: &Stop, mut endings: Unbound
 
 /// Dials until the inbox is there; `None` when it is over before.
 async fn connect<W: Send + 'static>(desk: &Desk<W>, stop: &Stop) -> Option<Holder> {
-    let mut pause = FIRST_PAUSE;
+    let mut pause = desk.pause;
     let mut was_told = false;
     while !stop.is_over() {
         if let Some(settings) = (desk.find)() {
@@ -370,6 +438,7 @@ async fn connect<W: Send + 'static>(desk: &Desk<W>, stop: &Stop) -> Option<Holde
         }
         tokio::select! {
             () = tokio::time::sleep(pause) => {}
+            () = stop.hurried.notified() => {}
             () = stop.stopped.notified() => return None,
         }
         pause = longer(pause);
@@ -380,3 +449,6 @@ async fn connect<W: Send + 'static>(desk: &Desk<W>, stop: &Stop) -> Option<Holde
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests;

@@ -11,9 +11,12 @@
 //!
 //! # Decided here
 //!
-//! - An inbox that is not there is looked for again: at once with the next question that it might serve, and by the thread,
-//!   with pauses that grow to [`LONGEST_PAUSE`].
-//! - What is taken back can no longer be answered: an answer that comes at the same moment is refused, or never used.
+//! - An inbox that is not there is looked for again: at once with the next question that it might serve, at most once a second,
+//!   and by the thread, with pauses that grow to [`LONGEST_PAUSE`]. That question itself does not wait for the look.
+//! - What is taken back can no longer be answered: the holder's lock orders both. An answer that came first is not used, and
+//!   [`Asker::withdraw`] has the record say that it was given.
+//! - What a client takes back ends as withdrawn: nothing was sent to anybody.
+//! - Where the thread ends, also by a panic of whoever is told, there is no inbox any more.
 
 mod asked;
 mod asker;

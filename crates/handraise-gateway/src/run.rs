@@ -252,8 +252,10 @@ impl Gateway {
                     self.asker.ask((), &ask);
                     continue;
                 }
-                Out::Withdraw { key, why } => {
-                    self.asker.withdraw(&key, why);
+                Out::Withdraw { key, why, record } => {
+                    let record = self.asker.withdraw(&key, why, *record);
+                    self.recorder.record(&record);
+                    self.asker.record(&record);
                     continue;
                 }
             };

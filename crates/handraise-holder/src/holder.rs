@@ -195,7 +195,7 @@ impl Holder {
     /// `deliver` is called at most once, with what the asking side is to be sent, on whatever thread adjudicates and
     /// while the holder is locked: it must not block, and it must neither call the holder nor own a clone of it. It returns whether the delivery was
     /// handed to a live connection; `false` ends the ask as withdrawn. It is dropped uncalled when the ask ends by
-    /// [`EndCause::AgentDisconnected`]. It may be called before `open` has returned.
+    /// [`EndCause::CallCancelled`] or [`EndCause::AgentDisconnected`]. It may be called before `open` has returned.
     ///
     /// # Errors
     /// When a limit of the inbox is reached, or there is no inbox. Nothing was announced, `deliver` is dropped

@@ -92,6 +92,13 @@ impl Record {
         self.latency_ms.filter(|_| was_waited_for(self.outcome))
     }
 
+    /// The record of a question that was taken back after it had been answered: how it was answered, and why nothing was done
+    /// with that.
+    #[must_use]
+    pub fn answered(self, outcome: Outcome, provenance: Provenance) -> Self {
+        Self { outcome, provenance, reason: self.reason.or(Some("too-late")), ..self }
+    }
+
     /// The record as compact JSON on one line. Controls and bidi characters of foreign names are escaped; names are cut
     /// after [`MAX_NAME_BYTES`]; outcomes that nobody waited for have no latency.
     pub fn to_json(&self) -> String {

@@ -224,7 +224,7 @@ impl World {
                 (Outcome::Cancel, Some(WireAction::Cancel))
             }
             EndCause::PromptEnded => (Outcome::Withdrawn, Some(WireAction::Cancel)),
-            EndCause::AgentDisconnected => (Outcome::Withdrawn, None),
+            EndCause::CallCancelled | EndCause::AgentDisconnected => (Outcome::Withdrawn, None),
         };
         self.finish(ask, outcome, wire, None);
     }

@@ -14,6 +14,8 @@ pub enum EndCause {
     Deadline,
     /// The asking side took the request back: `$/cancel_request`, `notifications/cancelled`.
     RequestCancelled,
+    /// The call that the question was about was cancelled: there is nobody to be told anything.
+    CallCancelled,
     /// The turn around it was cancelled (AC-15).
     TurnCancelled,
     /// The prompt was answered while the ask was open.
@@ -45,6 +47,7 @@ impl EndCause {
     pub const ALL: &'static [Self] = &[
         Self::Deadline,
         Self::RequestCancelled,
+        Self::CallCancelled,
         Self::TurnCancelled,
         Self::PromptEnded,
         Self::AgentDisconnected,
@@ -56,7 +59,7 @@ impl EndCause {
     pub const fn reason(self) -> Reason {
         match self {
             Self::Deadline => Reason("deadline"),
-            Self::RequestCancelled => Reason("request_cancelled"),
+            Self::RequestCancelled | Self::CallCancelled => Reason("request_cancelled"),
             Self::TurnCancelled => Reason("turn_cancelled"),
             Self::PromptEnded => Reason("prompt_ended"),
             Self::AgentDisconnected => Reason::AGENT_DISCONNECTED,
@@ -72,7 +75,7 @@ impl EndCause {
             Self::RequestCancelled | Self::TurnCancelled | Self::PromptEnded | Self::Shutdown => {
                 Some(Delivery::Cancel)
             }
-            Self::AgentDisconnected => None,
+            Self::CallCancelled | Self::AgentDisconnected => None,
         }
     }
 
@@ -81,7 +84,7 @@ impl EndCause {
         match self {
             Self::Deadline => Outcome::Timeout,
             Self::RequestCancelled | Self::TurnCancelled | Self::Shutdown => Outcome::Cancel,
-            Self::PromptEnded | Self::AgentDisconnected => Outcome::Withdrawn,
+            Self::CallCancelled | Self::PromptEnded | Self::AgentDisconnected => Outcome::Withdrawn,
             Self::InboxRefused => Outcome::Decline,
         }
     }

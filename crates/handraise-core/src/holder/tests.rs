@@ -176,6 +176,7 @@ fn ac15_every_cause_has_its_wire_action_and_its_record() {
     let rows = [
         (EndCause::Deadline, decline, Outcome::Timeout, "deadline"),
         (EndCause::RequestCancelled, cancel, Outcome::Cancel, "request_cancelled"),
+        (EndCause::CallCancelled, None, Outcome::Withdrawn, "request_cancelled"),
         (EndCause::TurnCancelled, cancel, Outcome::Cancel, "turn_cancelled"),
         (EndCause::Shutdown, cancel, Outcome::Cancel, "shutdown"),
         (EndCause::PromptEnded, cancel, Outcome::Withdrawn, "prompt_ended"),

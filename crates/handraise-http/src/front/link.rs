@@ -359,7 +359,10 @@ impl Link {
                 Errand::Spend(spend) => spends.push(spend),
                 // Under the lock, so that nothing is taken back before it was asked. Neither waits for anybody.
                 Errand::Ask(ask) => self.front.asker.ask(Arc::clone(self), &ask),
-                Errand::Withdraw(key, why) => self.front.asker.withdraw(&key, why),
+                Errand::Withdraw(key, why, record) => {
+                    let record = self.front.asker.withdraw(&key, why, *record);
+                    self.front.record(std::iter::once(&record));
+                }
             }
         }
         let next = state.envelope.next_deadline();

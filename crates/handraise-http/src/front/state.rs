@@ -5,6 +5,7 @@ use handraise_mcp::{
     Now,
     envelope::{Envelope, InboxAsk, Out, Spend, Withdrawal},
     frame::{ClientFrame, RequestId},
+    record::Record,
 };
 
 use super::{
@@ -23,7 +24,7 @@ pub(super) enum Errand {
     /// The inbox is asked.
     Ask(Box<InboxAsk>),
     /// And what it was asked is taken back.
-    Withdraw(String, Withdrawal),
+    Withdraw(String, Withdrawal, Box<Record>),
 }
 
 /// All of it, in its order.
@@ -73,7 +74,7 @@ impl State {
                     Out::Record(_) => {}
                     Out::Spend(spend) => errands.push(Errand::Spend(spend)),
                     Out::Ask(ask) => errands.push(Errand::Ask(ask)),
-                    Out::Withdraw { key, why } => errands.push(Errand::Withdraw(key, why)),
+                    Out::Withdraw { key, why, record } => errands.push(Errand::Withdraw(key, why, record)),
                 }
             }
             for unshown in &unshown {

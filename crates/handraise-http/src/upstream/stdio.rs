@@ -284,7 +284,11 @@ impl Gateway {
                 }
                 Out::Spend(spend) => self.spender.ask(&self.caller.principal, (), spend),
                 Out::Ask(ask) => self.asker.ask((), &ask),
-                Out::Withdraw { key, why } => self.asker.withdraw(&key, why),
+                Out::Withdraw { key, why, record } => {
+                    let record = self.asker.withdraw(&key, why, *record);
+                    self.recorder.record(&record);
+                    self.asker.record(&record);
+                }
             }
         }
     }

@@ -134,12 +134,15 @@ pub enum Out {
     /// Ask the inbox, and bring what becomes of it with [`Envelope::inbox_said`]. An owner without one says that it could
     /// not be opened.
     Ask(Box<InboxAsk>),
-    /// Take back what the inbox was asked under that key.
+    /// Take back what the inbox was asked under that key, and log the record then: where an operator has answered before,
+    /// [with that](Record::answered), and as it is otherwise.
     Withdraw {
         /// The key of an [`InboxAsk`].
         key: String,
         /// Why.
         why: Withdrawal,
+        /// How it ended, if nobody has answered by now.
+        record: Box<Record>,
     },
     /// Ask the store of spent nonces, and bring its answer with [`Envelope::spent`]. It takes its time on disk: not under
     /// the lock under which frames are judged. An owner without a store says that nothing is known, and nothing runs.
@@ -147,6 +150,12 @@ pub enum Out {
 }
 
 impl Out {
+    /// Takes a question back; the record belongs to it.
+    fn withdraw(key: &str, why: Withdrawal, record: Record) -> Self {
+        let record = Record { ask: Some(key.to_owned()), ..record };
+        Self::Withdraw { key: key.to_owned(), why, record: Box::new(record) }
+    }
+
     /// A record that belongs to what the inbox was asked under a key.
     fn of_ask(self, key: Option<&str>) -> Self {
         match self {

@@ -117,11 +117,6 @@ pub(super) enum Surface {
 }
 
 impl Asking {
-    /// The key under which the inbox was asked.
-    pub(super) fn inbox_key(&self) -> Option<&str> {
-        matches!(self.surface, Surface::Inbox(_)).then_some(&*self.ask)
-    }
-
     /// The rail that the question took.
     pub(super) fn rail(&self) -> Rail {
         match self.surface {

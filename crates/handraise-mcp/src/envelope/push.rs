@@ -12,6 +12,7 @@ use crate::frame::reply;
 use crate::frame::splice::{Splice, quoted};
 use crate::frame::{Answered, ClientFrame, Id, Malformed, Scanner, member_named};
 use crate::question::{Answer, FormDialect, elicitation_params};
+use crate::record::Record;
 
 /// JSON-RPC: the method does not exist.
 const METHOD_NOT_FOUND: &str = "-32601";
@@ -189,14 +190,13 @@ impl Envelope {
     /// Nobody answered in time.
     pub(super) fn timed_out(&mut self, ask: &str, now: Now, out: &mut Vec<Out>) {
         let Some(asking) = self.take_asking(ask) else { return self.check_timed_out(ask, out) };
-        take_back(&asking, "nobody answered in time", Withdrawal::TimedOut, out);
         if asking.rail() == Rail::Inbox {
             self.patience.unanswered();
         }
         let latency = Some(millis(asking.asked.until(now.boot)));
         let record =
-            asking.subject.record(asking.rail(), Outcome::Timeout, Provenance::System, latency, None);
-        out.push(record.of_ask(asking.inbox_key()));
+            asking.subject.record_of(asking.rail(), Outcome::Timeout, Provenance::System, latency, None);
+        take_back(&asking, "nobody answered in time", Withdrawal::TimedOut, record, out);
         self.end_with_refusal(&asking.call, &asking.refusal, out);
     }
 
@@ -213,23 +213,26 @@ impl Envelope {
         self.forget_ask(asking);
         self.progress.forget(asking.call.progress_token());
         let is_cancelled = provenance == Provenance::Client;
-        take_back(asking, why, if is_cancelled { Withdrawal::Cancelled } else { Withdrawal::Gone }, out);
         let latency = Some(millis(asking.asked.until(now.boot)));
         let record =
-            asking.subject.record(asking.rail(), Outcome::Withdrawn, provenance, latency, Some(reason));
-        out.push(record.of_ask(asking.inbox_key()));
+            asking.subject.record_of(asking.rail(), Outcome::Withdrawn, provenance, latency, Some(reason));
+        let withdrawal = if is_cancelled { Withdrawal::Cancelled } else { Withdrawal::Gone };
+        take_back(asking, why, withdrawal, record, out);
     }
 }
 
 /// Tells whoever is asked that the question is over.
-fn take_back(asking: &Asking, words: &str, why: Withdrawal, out: &mut Vec<Out>) {
-    out.push(match asking.surface {
+fn take_back(asking: &Asking, words: &str, why: Withdrawal, record: Record, out: &mut Vec<Out>) {
+    match asking.surface {
         Surface::Form => {
             let frame = reply::cancelled(&quoted(&asking.ask), words);
-            Out::ToClient { for_call: asking.call.id().map(Id::to_owned), frame }
+            out.push(Out::ToClient { for_call: asking.call.id().map(Id::to_owned), frame });
+            out.push(Out::Record(record));
         }
-        Surface::Inbox(_) => Out::Withdraw { key: asking.ask.clone(), why },
-    });
+        Surface::Inbox(_) => {
+            out.push(Out::withdraw(&asking.ask, why, record));
+        }
+    }
 }
 
 /// Whether a question goes on to the next rail that ended so, and that nobody was shown.

@@ -41,9 +41,21 @@ impl Subject {
         latency_ms: Option<u64>,
         reason: Option<&'static str>,
     ) -> Out {
+        Out::Record(self.record_of(rail, outcome, provenance, latency_ms, reason))
+    }
+
+    /// The same, not yet to be logged.
+    pub(super) fn record_of(
+        &self,
+        rail: Rail,
+        outcome: Outcome,
+        provenance: Provenance,
+        latency_ms: Option<u64>,
+        reason: Option<&'static str>,
+    ) -> Record {
         let refusal = Some(self.ambiguity.rule.name().to_owned());
         let record = Record::of(&self.party, self.tool.clone(), rail, outcome, provenance);
-        Out::Record(Record { latency_ms, refusal, reason, ..record })
+        Record { latency_ms, refusal, reason, ..record }
     }
 
     /// The tool's name as a human reads it: what does something else than appear is made visible (S26).

@@ -146,8 +146,9 @@ fn a_call_that_is_cancelled_takes_its_question_back() {
     let settlement = up.wait_for_settlement(&ask);
     assert_eq!(
         (&settlement["outcome"], &settlement["reason"]),
-        (&json!("cancel"), &json!("request_cancelled"))
+        (&json!("withdrawn"), &json!("request_cancelled"))
     );
+    assert_eq!(settlement["wire"], json!(null), "nothing was sent to anybody");
     assert_eq!(up.answer(&ask, &pick("deviceId", &[SECOND])).status, 404);
     // The session goes on, and so does the end of a client that just leaves.
     gateway.send(&tap(&json!(2)));
@@ -156,6 +157,26 @@ fn a_call_that_is_cancelled_takes_its_question_back() {
     assert_eq!(gateway.wait(), Some(0));
     assert_eq!(up.wait_for_settlement(&ask)["outcome"], "withdrawn");
     assert_eq!(gateway.count("tapOn"), 2);
+}
+
+#[test]
+fn an_answer_and_a_cancellation_at_the_same_moment_leave_one_truth() {
+    let home = Home::new();
+    let (up, _operator) = inbox(&home);
+    let mut gateway = session(&home, &[]);
+    for id in 1..=40_u64 {
+        gateway.send(&tap(&json!(id)));
+        let ask = up.wait_for_ask();
+        let cancel =
+            json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}});
+        let answered = up.answer(&ask, &pick("deviceId", &[SECOND])).status == 200;
+        gateway.send(&cancel);
+        let settlement = up.wait_for_settlement(&ask);
+        assert_eq!(settlement["outcome"] == "accept", answered, "{settlement}");
+        gateway.outcomes(id as usize);
+        let record = gateway.records().remove(id as usize - 1);
+        assert_eq!(record["outcome"], settlement["outcome"], "{record}");
+    }
 }
 
 #[test]

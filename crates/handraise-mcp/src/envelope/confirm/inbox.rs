@@ -146,8 +146,8 @@ impl Envelope {
                 self.patience.unanswered();
                 (Outcome::Timeout, None, Told::timed_out(held.action()))
             }
-            InboxEnd::NotOpened => {
-                let (outcome, reason) = (Outcome::Error, Some("not-opened"));
+            InboxEnd::NotOpened(why) => {
+                let (outcome, reason) = (Outcome::Error, Some(*why));
                 let record = held.record(Rail::Inbox, outcome, provenance, Some(latency_ms), reason);
                 out.push(record.of_ask(Some(key)));
                 return self.guarded_down(held, Rail::Inbox, None, now, out);
@@ -168,10 +168,9 @@ impl Envelope {
         out: &mut Vec<Out>,
     ) {
         self.patience.unanswered();
-        out.push(Out::Withdraw { key: key.to_owned(), why: Withdrawal::TimedOut });
         let latency = Some(millis(since, now));
-        let record = held.record(Rail::Inbox, Outcome::Timeout, Provenance::System, latency, None);
-        out.push(record.of_ask(Some(key)));
+        let record = held.record_of(Rail::Inbox, Outcome::Timeout, Provenance::System, latency, None);
+        out.push(Out::withdraw(key, Withdrawal::TimedOut, record));
         held.tell(&Told::timed_out(held.action()), out);
     }
 }

@@ -180,10 +180,22 @@ impl Held {
         latency_ms: Option<u64>,
         reason: Option<&'static str>,
     ) -> Out {
+        Out::Record(self.record_of(rail, outcome, provenance, latency_ms, reason))
+    }
+
+    /// The same, not yet to be logged.
+    fn record_of(
+        &self,
+        rail: Rail,
+        outcome: Outcome,
+        provenance: Provenance,
+        latency_ms: Option<u64>,
+        reason: Option<&'static str>,
+    ) -> Record {
         let of_call = || ClientFrame::read(self.call.bytes()).map(|frame| tool(&frame)).unwrap_or_default();
         let tool = self.about.as_ref().map_or_else(of_call, |about| about.tool.clone());
         let record = Record::of(&self.party, tool, rail, outcome, provenance);
-        Out::Record(Record { latency_ms, reason, ..record })
+        Record { latency_ms, reason, ..record }
     }
 
     fn action(&self) -> &str {
@@ -205,6 +217,8 @@ impl Held {
         out: &mut Vec<Out>,
     ) {
         let key = self.wait.as_ref().map(|(_, key)| quoted(key)).unwrap_or_default();
+        let rail = self.about.as_ref().map_or(Rail::Refuse, |about| about.rail);
+        let record = |latency| self.record_of(rail, Outcome::Withdrawn, provenance, latency, Some(reason));
         let mut latency = None;
         match self.stage {
             Stage::Preview => out.push(Out::ToUpstream(reply::cancelled(&key, why))),
@@ -214,17 +228,16 @@ impl Held {
                 out.push(Out::ToClient { for_call: Some(self.id.clone()), frame });
             }
             Stage::Inbox(since, _) => {
-                latency = Some(offer::millis(since, now));
+                let record = record(Some(offer::millis(since, now)));
                 let is_cancelled = provenance == Provenance::Client;
                 let why = if is_cancelled { Withdrawal::Cancelled } else { Withdrawal::Gone };
-                out.extend(self.wait.as_ref().map(|(_, key)| Out::Withdraw { key: key.clone(), why }));
+                let key = self.wait.as_ref().map(|(_, key)| &**key).unwrap_or_default();
+                out.push(Out::withdraw(key, why, record));
+                return;
             }
             Stage::Listing | Stage::Look | Stage::Claim => {}
         }
-        let rail = self.about.as_ref().map_or(Rail::Refuse, |about| about.rail);
-        let key =
-            self.wait.as_ref().map(|(_, key)| &**key).filter(|_| matches!(self.stage, Stage::Inbox(..)));
-        out.push(self.record(rail, Outcome::Withdrawn, provenance, latency, Some(reason)).of_ask(key));
+        out.push(Out::Record(record(latency)));
     }
 }
 

@@ -41,12 +41,12 @@ impl Envelope {
             InboxEnd::Declined => (Outcome::Decline, None),
             InboxEnd::Cancelled => (Outcome::Cancel, None),
             InboxEnd::TimedOut => (Outcome::Timeout, None),
-            InboxEnd::NotOpened => (Outcome::Error, Some("not-opened")),
+            InboxEnd::NotOpened(why) => (Outcome::Error, Some(*why)),
         };
         match &said.end {
             InboxEnd::Accepted(_) | InboxEnd::Declined => self.patience.answered(),
             InboxEnd::TimedOut => self.patience.unanswered(),
-            InboxEnd::Cancelled | InboxEnd::NotOpened => {}
+            InboxEnd::Cancelled | InboxEnd::NotOpened(_) => {}
         }
         self.note_decline(&asking.subject, outcome, said.provenance);
         let Asking { call, ask, subject, refusal, surface, .. } = asking;
@@ -76,7 +76,7 @@ impl Envelope {
             }
             (None, retry) => {
                 out.push(record.of_ask(Some(&ask)));
-                if said.end == InboxEnd::NotOpened {
+                if let InboxEnd::NotOpened(_) = said.end {
                     self.go_down(ToPut { call, subject, refusal, retry }, Rail::Inbox, None, now, out);
                 } else {
                     self.end_with_refusal(&call, &refusal, out);

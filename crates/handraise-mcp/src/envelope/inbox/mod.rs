@@ -8,6 +8,8 @@
 //!
 //! - Whoever holds the ask ends it at its deadline, so that an answer and the deadline have one order. The envelope ends the
 //!   wait by itself [`ON_ITS_WAY`] later, should nothing come.
+//! - An answer that was given before its question is taken back counts for nothing, and the record says that it was given: the
+//!   owner of the envelope asks whoever holds the ask, whose lock orders both.
 //! - What an answer says is checked against what was offered here as well.
 //! - Waits at the same time count once toward what a session may wait in all.
 //! - Each wait that ends unanswered is a reason to wait no more for a while ([`AGAIN_AFTER`]), or until somebody answers.
@@ -122,19 +124,19 @@ pub enum InboxEnd {
     Cancelled,
     /// Nobody answered in time.
     TimedOut,
-    /// It could not be put to anybody.
-    NotOpened,
+    /// It could not be put to anybody. Why, as records say it: one of a closed set of words.
+    NotOpened(&'static str),
 }
 
 impl fmt::Debug for InboxEnd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Accepted(_) => "Accepted(•)",
-            Self::Declined => "Declined",
-            Self::Cancelled => "Cancelled",
-            Self::TimedOut => "TimedOut",
-            Self::NotOpened => "NotOpened",
-        })
+        match self {
+            Self::Accepted(_) => f.write_str("Accepted(•)"),
+            Self::Declined => f.write_str("Declined"),
+            Self::Cancelled => f.write_str("Cancelled"),
+            Self::TimedOut => f.write_str("TimedOut"),
+            Self::NotOpened(why) => f.debug_tuple("NotOpened").field(why).finish(),
+        }
     }
 }
 

@@ -119,7 +119,9 @@ fn an_answer_counts_once_and_only_for_the_call_that_it_was_given_to() {
     says(&mut world, &second.key, accepts("A1B2"), Provenance::Client);
     let again = world.upstream_got();
     assert_eq!(value(&again)["params"]["arguments"]["deviceId"], "A1B2");
-    for end in [accepts("emulator-5554"), InboxEnd::Declined, InboxEnd::TimedOut, InboxEnd::NotOpened] {
+    for end in
+        [accepts("emulator-5554"), InboxEnd::Declined, InboxEnd::TimedOut, InboxEnd::NotOpened("not-opened")]
+    {
         says(&mut world, &second.key, end, Provenance::Human);
     }
     world.nobody_got_anything();
@@ -133,7 +135,7 @@ fn everything_but_an_offered_candidate_ends_with_the_refusal_byte_for_byte() {
         (InboxEnd::Declined, Provenance::Human, "decline human"),
         (InboxEnd::Cancelled, Provenance::System, "cancel system"),
         (InboxEnd::TimedOut, Provenance::System, "timeout system"),
-        (InboxEnd::NotOpened, Provenance::System, "error system not-opened"),
+        (InboxEnd::NotOpened("not-opened"), Provenance::System, "error system not-opened"),
         (accepts("rogue"), Provenance::Human, "invalid human choice-not-offered"),
         (InboxEnd::Accepted("{}".into()), Provenance::Human, "invalid human answer-missing"),
         (InboxEnd::Accepted("[]".into()), Provenance::Human, "invalid human answer-malformed"),
@@ -462,7 +464,7 @@ fn the_order_of_rails_is_what_the_settings_say() {
     let (mut world, operator) = with(&["inbox", "form"]);
     let ask = put(&mut world, "1");
     // It could not be opened: nobody was shown it, and the client is next.
-    says(&mut world, &ask.key, InboxEnd::NotOpened, Provenance::System);
+    says(&mut world, &ask.key, InboxEnd::NotOpened("not-opened"), Provenance::System);
     assert_eq!(value(&world.client_got())["method"], "elicitation/create");
     assert_eq!(world.recorded(), "error system not-opened");
     operator.store(AWAY, Ordering::Relaxed);
@@ -544,7 +546,7 @@ fn a_retry_that_nobody_was_shown_goes_on_inside_that_retry() {
 #[test]
 fn a_retry_in_the_inbox_ends_with_the_refusal_and_runs_at_most_once_with_its_state() {
     let result = format!(r#"{{"jsonrpc":"2.0","id":2,"result":{REFUSAL}}}"#);
-    for end in [InboxEnd::Declined, InboxEnd::TimedOut, accepts("rogue"), InboxEnd::NotOpened] {
+    for end in [InboxEnd::Declined, InboxEnd::TimedOut, accepts("rogue"), InboxEnd::NotOpened("not-opened")] {
         let (mut world, _) = retried(12, r#"{"action":"cancel"}"#);
         let ask = world.inbox.remove(0);
         says(&mut world, &ask.key, end, Provenance::Human);

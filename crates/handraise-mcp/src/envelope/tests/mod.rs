@@ -128,7 +128,10 @@ impl World {
                 Out::Record(record) => self.records.push(record),
                 Out::Spend(spend) => self.spends.push(spend),
                 Out::Ask(ask) => self.inbox.push(*ask),
-                Out::Withdraw { key, why } => self.withdrawn.push((key, why)),
+                Out::Withdraw { key, why, record } => {
+                    self.withdrawn.push((key, why));
+                    self.records.push(*record);
+                }
             }
         }
     }

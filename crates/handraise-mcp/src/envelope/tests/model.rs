@@ -401,7 +401,7 @@ impl Seen {
                     Said::Rogue => (accepted("rogue"), Provenance::Human),
                     Said::Decline => (InboxEnd::Declined, Provenance::Human),
                     Said::TimedOut => (InboxEnd::TimedOut, Provenance::System),
-                    Said::NotOpened => (InboxEnd::NotOpened, Provenance::System),
+                    Said::NotOpened => (InboxEnd::NotOpened("not-opened"), Provenance::System),
                 };
                 let mut out = Vec::new();
                 world.envelope.inbox_said(&key, &InboxSaid { end, provenance }, world.now, &mut out);

@@ -197,7 +197,7 @@ fn a_persons_word_is_a_persons_and_nothing_else_confirms_where_it_is_demanded() 
         says(&mut scene, &ask.key, yes(), Provenance::Human);
         assert_eq!((scene.ran.len(), scene.records()), (1, vec!["inbox accept human".to_owned()]));
         let ask = put(&mut scene, "{}");
-        let answer = says(&mut scene, &ask.key, InboxEnd::NotOpened, Provenance::System);
+        let answer = says(&mut scene, &ask.key, InboxEnd::NotOpened("not-opened"), Provenance::System);
         assert_eq!(case(&answer), "confirmation-not-shown");
         scene.records();
         operator.store(false, Ordering::Relaxed);
@@ -239,7 +239,7 @@ fn s8_a_form_that_nobody_was_shown_goes_on_to_the_inbox_and_never_to_a_token() {
         );
         assert_eq!(scene.records(), [format!("form {word} not_shown")]);
         // It could not be put to anybody: there is no other rail left.
-        let answer = says(&mut scene, &ask.key, InboxEnd::NotOpened, Provenance::System);
+        let answer = says(&mut scene, &ask.key, InboxEnd::NotOpened("not-opened"), Provenance::System);
         assert_eq!(case(&answer), "confirmation-not-shown");
         assert!(!answer.to_string().contains("mcpu.token"));
         assert_eq!(scene.records(), ["inbox error system not-opened"]);
@@ -298,7 +298,7 @@ fn without_an_operator_the_next_rail_is_taken_at_once() {
     operator.store(true, Ordering::Relaxed);
     // Nor does a question that could not be opened cost the token.
     let ask = put(&mut scene, "{}");
-    let answer = says(&mut scene, &ask.key, InboxEnd::NotOpened, Provenance::System);
+    let answer = says(&mut scene, &ask.key, InboxEnd::NotOpened("not-opened"), Provenance::System);
     assert_eq!(case(&answer), "confirmation-required");
     scene.is_clean();
 }
@@ -317,7 +317,7 @@ fn the_order_of_rails_is_that_of_the_settings() {
     assert_eq!(case(&with(&["token", "form"], &forms).call("{}")), "confirmation-required");
     let mut scene = with(&["inbox", "form"], &forms);
     let ask = put(&mut scene, "{}");
-    let question = says(&mut scene, &ask.key, InboxEnd::NotOpened, Provenance::System);
+    let question = says(&mut scene, &ask.key, InboxEnd::NotOpened("not-opened"), Provenance::System);
     assert_eq!(question["method"], "elicitation/create");
     let refused = with(&["form"], &json!({})).call("{}");
     assert_eq!(case(&refused), "confirmation-unsupported");

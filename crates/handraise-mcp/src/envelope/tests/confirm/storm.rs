@@ -181,7 +181,7 @@ fn play(steps: Vec<Step>, can_ask: bool) -> Result<usize, TestCaseError> {
                     Said::No => (content(false), Provenance::Human),
                     Said::Declined => (InboxEnd::Declined, Provenance::Human),
                     Said::TimedOut => (InboxEnd::TimedOut, Provenance::System),
-                    Said::NotOpened => (InboxEnd::NotOpened, Provenance::System),
+                    Said::NotOpened => (InboxEnd::NotOpened("not-opened"), Provenance::System),
                 };
                 if matches!(said, Said::Yes(Provenance::Human | Provenance::Client)) {
                     client.acceptances.insert(key.clone());
