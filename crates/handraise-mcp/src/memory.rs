@@ -28,7 +28,8 @@ impl DeclineMemory {
     /// A decline or a cancel is remembered, unless nobody was shown the question; nothing else is.
     pub fn note(&mut self, ambiguity: &Ambiguity, outcome: Outcome, provenance: Provenance) {
         let is_word = matches!(outcome, Outcome::Decline | Outcome::Cancel);
-        if !is_word || provenance == Provenance::NotShown || self.remembers(ambiguity) {
+        let is_somebody = matches!(provenance, Provenance::Human | Provenance::Client);
+        if !is_word || !is_somebody || self.remembers(ambiguity) {
             return;
         }
         if self.declined.len() == MAX_SETS {
@@ -92,7 +93,7 @@ mod tests {
                 let mut memory = DeclineMemory::default();
                 memory.note(&ambiguity(&["a", "b"]), *outcome, *provenance);
                 let is_remembered = matches!(outcome, Outcome::Decline | Outcome::Cancel)
-                    && *provenance != Provenance::NotShown;
+                    && matches!(provenance, Provenance::Human | Provenance::Client);
                 assert_eq!(
                     memory.remembers(&ambiguity(&["a", "b"])),
                     is_remembered,

@@ -138,6 +138,19 @@ fn cut(name: &str) -> &str {
 mod tests {
     use super::*;
 
+    #[test]
+    fn what_was_answered_before_it_was_taken_back_says_so_and_why_nothing_was_done() {
+        let party = Party { declared: Declared::None, era: Era::Push, client: None, version: None };
+        let taken_back = |outcome, reason| {
+            let record = Record::of(&party, "t".into(), Rail::Inbox, outcome, Provenance::Client);
+            Record { reason, latency_ms: Some(9), ..record }.answered(Outcome::Accept, Provenance::Human)
+        };
+        let record = taken_back(Outcome::Withdrawn, Some("call-cancelled"));
+        assert_eq!((record.outcome, record.provenance), (Outcome::Accept, Provenance::Human));
+        assert_eq!((record.reason, record.latency_ms), (Some("call-cancelled"), Some(9)));
+        assert_eq!(taken_back(Outcome::Timeout, None).reason, Some("too-late"));
+    }
+
     fn record() -> Record {
         Record {
             declared: Declared::Both,

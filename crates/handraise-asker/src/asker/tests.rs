@@ -1,3 +1,5 @@
+//! Tests of the desk: when the inbox is looked for, and what is remembered.
+
 use std::sync::atomic::AtomicUsize;
 
 use handraise_api::words::{HolderKind, Who};

@@ -11,19 +11,21 @@ use crate::frame::splice::{Splice, quoted};
 
 impl Envelope {
     /// Takes the candidates of now: the chosen one must be among them, as it was offered.
-    pub(super) fn checked(&mut self, checking: &Checking, result: Option<&str>, out: &mut Vec<Out>) {
+    pub(super) fn checked(&mut self, checking: &mut Checking, result: Option<&str>, out: &mut Vec<Out>) {
         self.deadlines.remove(&(checking.deadline, checking.ours.clone()));
         let now = result.and_then(|result| checking.rule.candidates_now(result));
+        let told = checking.retry.told.take();
         let retry = &checking.retry;
         let record = match now {
             Some(candidates) if checking.offered.is_still_in(&candidates) => {
                 out.push(retry.record(Outcome::Accept, None));
-                self.forward_again(&checking.id, checking.again.bytes().to_vec(), out);
+                self.forward_again(&checking.id, checking.again.bytes().to_vec(), told, out);
                 return;
             }
             Some(_) => retry.record(Outcome::Invalid, Some("candidate-changed")),
             None => retry.given_up(Outcome::Error, "candidates-unreadable"),
         };
+        self.forget_told(told.as_deref());
         out.push(record);
         out.push(original(checking.id.borrow(), &retry.state.result));
     }
@@ -51,6 +53,7 @@ impl Envelope {
         let Some(call) = self.ours.remove(ours) else { return };
         let Some(Open::Checking(checking)) = self.open.remove(call.borrow()) else { return };
         self.deadlines.remove(&(checking.deadline, checking.ours.clone()));
+        self.forget_told(checking.retry.told.as_deref());
         out.push(Out::ToUpstream(reply::cancelled(&quoted(ours), why)));
         out.push(checking.retry.given_up(outcome, reason));
         out.push(original(checking.id.borrow(), &checking.retry.state.result));

@@ -161,6 +161,7 @@ impl Envelope {
             }
             Some(Open::Checking(checking)) => {
                 self.deadlines.remove(&(checking.deadline, checking.ours.clone()));
+                self.forget_told(checking.retry.told.as_deref());
                 out.push(checking.retry.record(Outcome::Withdrawn, Some("call-cancelled")));
                 self.cancel_ours(frame, at, &checking.ours, out)
             }
@@ -172,7 +173,11 @@ impl Envelope {
                 self.guarded_cancelled(&mut held, "the call was cancelled", now, out);
                 Route::Consumed
             }
-            Some(Open::Plain(_)) | None => Route::Forward,
+            Some(Open::Plain(plain)) => {
+                self.forget_told(plain.told.as_deref());
+                Route::Forward
+            }
+            None => Route::Forward,
         }
     }
 

@@ -76,6 +76,7 @@ impl Envelope {
                 self.call_result(*call, frame, now, out)
             }
             Open::Plain(plain) => {
+                self.forget_told(plain.told.as_deref());
                 match plain.opens {
                     Opens::Nothing => {}
                     Opens::Session => self.handshake.answered(frame.result()),
@@ -137,7 +138,7 @@ impl Envelope {
                     out.push(Out::ToClient { for_call: Some(call), frame: splice.apply(frame.bytes()) });
                 }
             }
-            Some(Open::Checking(checking)) => self.checked(&checking, frame.result(), out),
+            Some(Open::Checking(mut checking)) => self.checked(&mut checking, frame.result(), out),
             Some(Open::Plain(_) | Open::Called(_) | Open::Asking(_) | Open::Guarded(_)) | None => {}
         }
         Route::Consumed

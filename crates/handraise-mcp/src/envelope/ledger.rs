@@ -42,6 +42,11 @@ impl Spent {
         self.turned_away
     }
 
+    /// Whether a state is spent already.
+    pub(super) fn contains(&self, nonce: &[u8; 16]) -> bool {
+        self.nonces.contains_key(nonce)
+    }
+
     /// Spends a state; false when it is spent already, or when no more can be remembered.
     pub(super) fn claim(&mut self, nonce: [u8; 16], now: Moment) -> bool {
         while let Some(&(until, old)) = self.order.front().filter(|(until, _)| *until <= now) {

@@ -92,8 +92,8 @@ use crate::record::Record;
 
 pub use confirm::Spend;
 pub use inbox::{
-    AGAIN_AFTER, InboxAsk, InboxConfirm, InboxEnd, InboxSaid, ON_ITS_WAY, OPERATOR_GONE, PROGRESS_EVERY,
-    Waits, Withdrawal,
+    AGAIN_AFTER, GIVEN_UP, InboxAsk, InboxConfirm, InboxEnd, InboxSaid, LEAST_WAIT, ON_ITS_WAY,
+    OPERATOR_GONE, PROGRESS_EVERY, Waits, Withdrawal,
 };
 pub use process::{EnvelopeConfig, Limits, Process, Reached, Upstream};
 

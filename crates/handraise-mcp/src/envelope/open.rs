@@ -54,6 +54,8 @@ pub(super) struct Plain {
     pub(super) opens: Opens,
     /// The request does not describe itself: it belongs to a session that `initialize` opened.
     pub(super) is_legacy: bool,
+    /// The token with which its client was told of progress before it ran: what is said next is above that.
+    pub(super) told: Option<Box<RequestId>>,
     /// A call that did not fit into memory.
     pub(super) unkept: Option<Box<Unkept>>,
     /// `tools/list`, where tools may be guarded.
@@ -63,7 +65,7 @@ pub(super) struct Plain {
 impl Plain {
     /// A modern request.
     pub(super) fn new(id: RequestId) -> Self {
-        Self { id, opens: Opens::Nothing, is_legacy: false, unkept: None, lists: None }
+        Self { id, opens: Opens::Nothing, is_legacy: false, told: None, unkept: None, lists: None }
     }
 }
 
@@ -117,6 +119,17 @@ pub(super) enum Surface {
 }
 
 impl Asking {
+    /// Whether it is the question of that state.
+    pub(super) fn retries(&self, nonce: &[u8; 16]) -> bool {
+        let Surface::Inbox(in_inbox) = &self.surface else { return false };
+        in_inbox.retry.as_ref().is_some_and(|state| state.nonce == *nonce)
+    }
+
+    /// Whether it waits for less than its call may.
+    pub(super) fn is_cut(&self) -> bool {
+        matches!(&self.surface, Surface::Inbox(in_inbox) if in_inbox.waiting.is_cut)
+    }
+
     /// The rail that the question took.
     pub(super) fn rail(&self) -> Rail {
         match self.surface {

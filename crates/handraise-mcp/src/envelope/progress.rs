@@ -11,7 +11,8 @@ const LONGEST_TOKEN: usize = 256;
 /// How much progress it is to have waited once more.
 const BEAT: f64 = 0.001;
 
-fn is_watched(token: &Id<'_>) -> bool {
+/// Whether the progress of a token is watched, so that what is said of it is above what was said before.
+pub(super) fn is_watched(token: &Id<'_>) -> bool {
     token.raw().len() <= LONGEST_TOKEN
 }
 

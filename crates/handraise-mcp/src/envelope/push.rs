@@ -1,9 +1,10 @@
 //! The push era: the question goes to the client as a request of ours (mcp.md §4).
 
+use handraise_core::Moment;
 use handraise_core::words::{Era, Outcome, Provenance, Rail};
 
 use crate::Now;
-use crate::envelope::inbox::{ToPut, Unshown, Withdrawal};
+use crate::envelope::inbox::{GIVEN_UP, ToPut, Unshown, Withdrawal};
 use crate::envelope::open::{Asking, Call, Open, Rerun, Surface};
 use crate::envelope::refused::Subject;
 use crate::envelope::room::Kept;
@@ -190,7 +191,7 @@ impl Envelope {
     /// Nobody answered in time.
     pub(super) fn timed_out(&mut self, ask: &str, now: Now, out: &mut Vec<Out>) {
         let Some(asking) = self.take_asking(ask) else { return self.check_timed_out(ask, out) };
-        if asking.rail() == Rail::Inbox {
+        if asking.rail() == Rail::Inbox && !asking.is_cut() {
             self.patience.unanswered();
         }
         let latency = Some(millis(asking.asked.until(now.boot)));
@@ -198,6 +199,13 @@ impl Envelope {
             asking.subject.record_of(asking.rail(), Outcome::Timeout, Provenance::System, latency, None);
         take_back(&asking, "nobody answered in time", Withdrawal::TimedOut, record, out);
         self.end_with_refusal(&asking.call, &asking.refusal, out);
+    }
+
+    /// A client has ended a wait for the inbox: after a while that says that nobody answers.
+    pub(super) fn note_given_up(&mut self, since: Moment, now: Now) {
+        if since.until(now.boot) >= GIVEN_UP {
+            self.patience.unanswered();
+        }
     }
 
     /// The question dies with what it was about. Its call has left the open ones already.
@@ -213,6 +221,9 @@ impl Envelope {
         self.forget_ask(asking);
         self.progress.forget(asking.call.progress_token());
         let is_cancelled = provenance == Provenance::Client;
+        if is_cancelled && asking.rail() == Rail::Inbox {
+            self.note_given_up(asking.asked, now);
+        }
         let latency = Some(millis(asking.asked.until(now.boot)));
         let record =
             asking.subject.record_of(asking.rail(), Outcome::Withdrawn, provenance, latency, Some(reason));

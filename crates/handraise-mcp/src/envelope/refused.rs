@@ -147,7 +147,7 @@ impl Envelope {
         if way == Way::Form && subject.party.era == Era::Mrtr {
             return self.hand_back(&call, &subject, result, now, out);
         }
-        let Some(refusal) = self.keep_refusal(&subject, frame.bytes()) else {
+        let Some(refusal) = self.keep_refusal(&subject, frame.bytes(), 0) else {
             out.push(subject.passed(Outcome::NotOffered, Some("bytes-in-flight")));
             self.progress.forget(call.progress_token());
             return Route::Forward;
@@ -162,12 +162,12 @@ impl Envelope {
         Route::Consumed
     }
 
-    /// Keeps a refusal while somebody is asked about it, if there is room.
-    pub(super) fn keep_refusal(&self, subject: &Subject, frame: &[u8]) -> Option<Kept> {
+    /// Keeps a refusal while somebody is asked about it, if there is room, also for so many bytes beside it.
+    pub(super) fn keep_refusal(&self, subject: &Subject, frame: &[u8], beside: usize) -> Option<Kept> {
         let candidates = subject.ambiguity.candidates.iter();
-        let parsed =
+        let parsed: usize =
             candidates.map(|candidate| size_of_val(candidate) + candidate.whole.get().len() * 2).sum();
-        Kept::new(&self.room, frame, parsed)
+        Kept::new(&self.room, frame, parsed + beside)
     }
 
     /// Why no refusal of a call is asked about, whatever it offers.
@@ -192,7 +192,7 @@ impl Envelope {
 
     /// Whether this very question may be asked; then the digest of the arguments that it is about (S4).
     fn bar(
-        &self,
+        &mut self,
         call: &Call,
         party: &Party,
         ambiguity: &Ambiguity,

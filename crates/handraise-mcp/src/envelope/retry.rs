@@ -39,7 +39,7 @@ impl Envelope {
         let is_shown = latency >= config.min_human;
         let provenance = if is_shown { Provenance::Client } else { Provenance::NotShown };
         let (party, tool, rail) = (self.party(frame), tool(frame), Rail::Form);
-        let retry = Retry { party, tool, state, latency, rail, provenance, ask: None };
+        let retry = Retry { party, tool, state, latency, rail, provenance, ask: None, told: None };
         let (outcome, reason) = match config.rules.named(&retry.state.refusal).cloned() {
             Some(rule) if self.process.elicitation() => match read_answer(frame, &retry.state, &rule) {
                 Ok(chosen) => return self.accepted(frame, id, retry, rule, &chosen, now, out),
@@ -71,9 +71,25 @@ impl Envelope {
         let asked = self.retry_to_put(frame, id, retry, caller, now);
         let Some(asked) = asked else { return retry.end(id, record, out) };
         out.push(record);
+        if let Some(reason) = self.inbox_bar(&retry.state) {
+            return retry.end(id, asked.subject.not_offered(Rail::Inbox, reason), out);
+        }
         let unshown = Unshown { word: outcome.as_str(), after: retry.latency, says_so: false };
         self.go_down(asked, Rail::Form, Some(unshown), now, out);
         Route::Consumed
+    }
+
+    /// Why the question of a state is not put to the inbox, if so: nobody is asked what can do nothing any more, or is asked
+    /// already.
+    fn inbox_bar(&self, state: &RefusalState) -> Option<&'static str> {
+        if self.room.is_spent(&state.nonce) {
+            return Some("state-spent");
+        }
+        let is_asked = self.asks.values().any(|call| match self.open.get(call.borrow()) {
+            Some(Open::Asking(asking)) => asking.retries(&state.nonce),
+            _ => false,
+        });
+        is_asked.then_some("already-asked")
     }
 
     /// What another rail needs to know of a retry. What has an approval stays where it is: that is for one run.
@@ -103,7 +119,10 @@ impl Envelope {
             ambiguity,
             arguments_sha256: state.arguments_sha256,
         };
-        let refusal = self.keep_refusal(&subject, &reply::result(id.raw(), &state.result))?;
+        // The state is kept beside it, with what was offered.
+        let offered: usize = state.offered.iter().map(|one| one.value.len() + one.whole.len()).sum();
+        let beside = size_of_val(state) + state.result.len() + offered;
+        let refusal = self.keep_refusal(&subject, &reply::result(id.raw(), &state.result), beside)?;
         Some(ToPut { call, subject, refusal, retry: Some(Box::new(state.clone())) })
     }
 
@@ -137,7 +156,7 @@ impl Envelope {
         }
         let Some(tool) = rule.candidates_tool() else {
             out.push(retry.record(Outcome::Accept, None));
-            self.forward_again(&id.to_owned(), again, out);
+            self.forward_again(&id.to_owned(), again, retry.told, out);
             return Route::Consumed;
         };
         // Nobody has accepted a call of that tool. What its server says of it is not asked: the rule says it is read-only.
@@ -160,9 +179,20 @@ impl Envelope {
     }
 
     /// The retry goes on under its own id: the upstream has not seen it yet.
-    pub(super) fn forward_again(&mut self, id: &RequestId, again: Vec<u8>, out: &mut Vec<Out>) {
+    pub(super) fn forward_again(
+        &mut self,
+        id: &RequestId,
+        again: Vec<u8>,
+        told: Option<Box<RequestId>>,
+        out: &mut Vec<Out>,
+    ) {
         out.push(Out::ToUpstream(again));
-        self.open.insert(id.borrow(), Open::Plain(Plain::new(id.clone())));
+        self.open.insert(id.borrow(), Open::Plain(Plain { told, ..Plain::new(id.clone()) }));
+    }
+
+    /// Nothing more is told with a token.
+    pub(super) fn forget_told(&mut self, told: Option<&RequestId>) {
+        self.progress.forget(told.map(RequestId::borrow));
     }
 }
 
@@ -178,6 +208,8 @@ pub(super) struct Retry {
     pub(super) provenance: Provenance,
     /// The key under which the inbox was asked.
     pub(super) ask: Option<String>,
+    /// The token with which its client was told of progress while it waited for the inbox.
+    pub(super) told: Option<Box<RequestId>>,
 }
 
 impl Retry {

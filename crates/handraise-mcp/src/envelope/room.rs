@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use handraise_core::Moment;
 
+use crate::envelope::inbox::Turns;
 use crate::envelope::ledger::{PassedOn, Spent};
 
 /// Copies whose memory is used again. What is smaller, the allocator has at hand; what is larger is rare.
@@ -37,6 +38,8 @@ pub(super) struct Room {
     kept: AtomicU64,
     spent: Mutex<Spent>,
     passed_on: Mutex<PassedOn>,
+    /// Its questions in the inbox.
+    turns: Mutex<Turns>,
     common: Arc<Common>,
 }
 
@@ -63,7 +66,9 @@ impl Rooms {
         let common = Arc::new(Common { limit, beyond, refused, spare });
         let room = |share| {
             let (kept, spent) = (AtomicU64::new(0), Mutex::new(Spent::of_one_of(names.len())));
-            Arc::new(Room { share, kept, spent, passed_on: Mutex::default(), common: Arc::clone(&common) })
+            let turns = Mutex::new(Turns::of_one_of(names.len()));
+            let (passed_on, common) = (Mutex::default(), Arc::clone(&common));
+            Arc::new(Room { share, kept, spent, passed_on, turns, common })
         };
         let others = room(if names.is_empty() { share } else { 0 });
         let callers = names.iter().map(|name| (name.as_str().into(), room(share))).collect();
@@ -123,6 +128,22 @@ impl Room {
         lock(&self.spent).claim(nonce, now)
     }
 
+    /// Whether a state of this caller was spent before.
+    pub(super) fn is_spent(&self, nonce: &[u8; 16]) -> bool {
+        lock(&self.spent).contains(nonce)
+    }
+
+    /// Why this caller may not have the inbox asked once more, if so.
+    pub(super) fn turn_bar(&self, now: Moment) -> Option<&'static str> {
+        lock(&self.turns).bar(now)
+    }
+
+    /// The inbox is asked once more, for as long as what is returned lives.
+    pub(super) fn turn(room: &Arc<Self>, now: Moment) -> Turn {
+        lock(&room.turns).open(now);
+        Turn(Arc::clone(room))
+    }
+
     /// Takes note of a state of the upstream that looks like ours.
     pub(super) fn pass_on(&self, state: &str) {
         lock(&self.passed_on).note(state);
@@ -142,6 +163,16 @@ impl Room {
 /// Frames are far shorter than half of what 64 bits count.
 fn signed(bytes: u64) -> i64 {
     i64::try_from(bytes).unwrap_or(i64::MAX)
+}
+
+/// A question of a caller's in the inbox, until this is gone.
+#[derive(Debug)]
+pub(super) struct Turn(Arc<Room>);
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        lock(&self.0.turns).close();
+    }
 }
 
 /// Room that is taken, until this is gone.

@@ -20,9 +20,16 @@ pub(super) enum Way {
 
 impl Envelope {
     /// The first rail after one that serves this call. `Err`: none does, and why.
-    pub(super) fn way(&self, call: &Call, party: &Party, tried: Option<Rail>, now: Now) -> Result<Way, Bar> {
+    pub(super) fn way(
+        &mut self,
+        call: &Call,
+        party: &Party,
+        tried: Option<Rail>,
+        now: Now,
+    ) -> Result<Way, Bar> {
         let mut bar = Bar::not_offered(None);
-        for rail in self.process.config.refusal_rails.after(tried) {
+        let process = std::sync::Arc::clone(&self.process);
+        for rail in process.config.refusal_rails.after(tried) {
             let barred = match rail {
                 Rail::Form if !party.declared.takes_forms() => continue,
                 Rail::Form if self.is_too_late(call, party, now) => Bar::not_offered(Some("too-late")),

@@ -163,19 +163,21 @@ fn a_call_that_is_cancelled_takes_its_question_back() {
 fn an_answer_and_a_cancellation_at_the_same_moment_leave_one_truth() {
     let home = Home::new();
     let (up, _operator) = inbox(&home);
-    let mut gateway = session(&home, &[]);
-    for id in 1..=40_u64 {
-        gateway.send(&tap(&json!(id)));
-        let ask = up.wait_for_ask();
-        let cancel =
-            json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}});
-        let answered = up.answer(&ask, &pick("deviceId", &[SECOND])).status == 200;
-        gateway.send(&cancel);
-        let settlement = up.wait_for_settlement(&ask);
-        assert_eq!(settlement["outcome"] == "accept", answered, "{settlement}");
-        gateway.outcomes(id as usize);
-        let record = gateway.records().remove(id as usize - 1);
-        assert_eq!(record["outcome"], settlement["outcome"], "{record}");
+    // The inbox takes so many a second of each gateway.
+    for _ in 0..8 {
+        let mut gateway = session(&home, &[]);
+        for id in 1..=4_u64 {
+            gateway.send(&tap(&json!(id)));
+            let ask = up.wait_for_ask();
+            let params = json!({"requestId": id});
+            let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params});
+            let answered = up.answer(&ask, &pick("deviceId", &[SECOND])).status == 200;
+            gateway.send(&cancel);
+            let settlement = up.wait_for_settlement(&ask);
+            assert_eq!(settlement["outcome"] == "accept", answered, "{settlement}");
+            let outcomes = gateway.outcomes(id as usize);
+            assert_eq!(json!(outcomes.last()), settlement["outcome"], "{:?}", gateway.records());
+        }
     }
 }
 

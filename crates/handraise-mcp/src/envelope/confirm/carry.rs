@@ -153,6 +153,7 @@ impl Envelope {
             again: Some(state),
             stage: Stage::Claim,
             wait: None,
+            waiting: None,
         };
         self.ask_store_about(Box::new(held), Stage::Claim, nonce, expires_ms, now, out);
         Route::Consumed

@@ -9,6 +9,7 @@ use crate::Now;
 use crate::confirm::{ConfirmAnswer, Shown, Told, TooLong, confirm_schema, lines};
 use crate::envelope::inbox::{
     InboxAsk, InboxConfirm, InboxEnd, InboxSaid, ON_ITS_WAY, PROGRESS_EVERY, Unshown, Withdrawal,
+    watched_token,
 };
 use crate::envelope::open::Call;
 use crate::envelope::{Envelope, Out};
@@ -31,7 +32,7 @@ impl Held {
 
 impl Envelope {
     /// Puts a call to the inbox.
-    pub(super) fn put_guarded(&mut self, held: Box<Held>, now: Now, out: &mut Vec<Out>) {
+    pub(super) fn put_guarded(&mut self, mut held: Box<Held>, now: Now, out: &mut Vec<Out>) {
         let not_offered =
             |reason| held.record(Rail::Inbox, Outcome::NotOffered, Provenance::System, None, Some(reason));
         let until = match self.inbox_until(&held.call, now) {
@@ -57,8 +58,8 @@ impl Envelope {
             return;
         };
         out.push(Out::Ask(Box::new(ask)));
-        self.patience.begin();
-        let beat = held.call.progress_token().is_some().then(|| now.boot + PROGRESS_EVERY);
+        held.waiting = Some(self.begin_to_wait(&held.call, until, now));
+        let beat = watched_token(&held.call).is_some().then(|| now.boot + PROGRESS_EVERY);
         if let Some(beat) = beat {
             self.progress.waits(held.call.progress_token());
             self.deadlines.insert((beat, key.clone()));
@@ -115,6 +116,7 @@ impl Envelope {
     ) {
         let Some(mut held) = self.take_held(key) else { return };
         let Stage::Inbox(since, _) = held.stage else { return };
+        let is_cut = held.waiting.take().is_some_and(|waiting| waiting.is_cut);
         let latency_ms = millis(since, now);
         let provenance = said.provenance;
         let needs_human = held.about.as_ref().is_none_or(|about| about.demand.human);
@@ -143,7 +145,9 @@ impl Envelope {
             }
             InboxEnd::Cancelled => (Outcome::Cancel, None, Told::cancelled(held.action())),
             InboxEnd::TimedOut => {
-                self.patience.unanswered();
+                if !is_cut {
+                    self.patience.unanswered();
+                }
                 (Outcome::Timeout, None, Told::timed_out(held.action()))
             }
             InboxEnd::NotOpened(why) => {
@@ -167,7 +171,9 @@ impl Envelope {
         now: Now,
         out: &mut Vec<Out>,
     ) {
-        self.patience.unanswered();
+        if held.waiting.as_ref().is_none_or(|waiting| !waiting.is_cut) {
+            self.patience.unanswered();
+        }
         let latency = Some(millis(since, now));
         let record = held.record_of(Rail::Inbox, Outcome::Timeout, Provenance::System, latency, None);
         out.push(Out::withdraw(key, Withdrawal::TimedOut, record));

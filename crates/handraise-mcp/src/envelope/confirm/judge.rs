@@ -109,6 +109,7 @@ impl Envelope {
                 again: None,
                 stage: Stage::Listing,
                 wait: None,
+                waiting: None,
             };
             self.await_listing(Box::new(held), now, out);
             return Some(Route::Consumed);
@@ -295,6 +296,7 @@ impl Envelope {
             again: None,
             stage: Stage::Listing,
             wait: None,
+            waiting: None,
         };
         self.read_fresh(Box::new(held), now, out);
     }

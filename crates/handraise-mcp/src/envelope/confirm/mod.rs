@@ -41,7 +41,7 @@ use crate::Now;
 use crate::canonical::Canonical;
 use crate::confirm::{Answerers, ConfirmConfig, Demand, Gathering, Guard, Spent, Told, ToolList};
 use crate::declared::Party;
-use crate::envelope::inbox::{Unshown, Withdrawal};
+use crate::envelope::inbox::{Unshown, Waiting, Withdrawal};
 use crate::envelope::open::{Call, Open, tool};
 use crate::envelope::room::Reserved;
 use crate::envelope::{Envelope, Out, failed};
@@ -91,6 +91,8 @@ pub(super) struct Held {
     stage: Stage,
     /// What it waits for, and until when.
     wait: Option<(Moment, String)>,
+    /// Its question in the inbox, while it has one.
+    waiting: Option<Waiting>,
 }
 
 /// What a judged call is about.
@@ -363,6 +365,9 @@ impl Envelope {
     /// The client cancels a call: nothing of it runs, and nobody is answered.
     pub(super) fn guarded_cancelled(&mut self, held: &mut Held, why: &str, now: Now, out: &mut Vec<Out>) {
         self.unhold(held);
+        if let Stage::Inbox(since, _) = held.stage {
+            self.note_given_up(since, now);
+        }
         held.withdraw(why, "call-cancelled", Provenance::Client, now, out);
     }
 

@@ -9,7 +9,7 @@ use crate::envelope::open::{Asking, Surface};
 use crate::envelope::push::millis;
 use crate::envelope::retry::Retry;
 use crate::envelope::{Envelope, Out};
-use crate::frame::ClientFrame;
+use crate::frame::{ClientFrame, Id};
 use crate::question::{Answer, Chosen};
 
 impl Envelope {
@@ -45,8 +45,8 @@ impl Envelope {
         };
         match &said.end {
             InboxEnd::Accepted(_) | InboxEnd::Declined => self.patience.answered(),
-            InboxEnd::TimedOut => self.patience.unanswered(),
-            InboxEnd::Cancelled | InboxEnd::NotOpened(_) => {}
+            InboxEnd::TimedOut if !asking.is_cut() => self.patience.unanswered(),
+            InboxEnd::TimedOut | InboxEnd::Cancelled | InboxEnd::NotOpened(_) => {}
         }
         self.note_decline(&asking.subject, outcome, said.provenance);
         let Asking { call, ask, subject, refusal, surface, .. } = asking;
@@ -57,7 +57,7 @@ impl Envelope {
                 // What was kept has been read before.
                 let Ok(frame) = ClientFrame::read(call.bytes()) else { return };
                 let Some(id) = call.id() else { return };
-                self.progress.forget(call.progress_token());
+                let told = call.progress_token().map(Id::to_owned);
                 let retry = Retry {
                     party: subject.party,
                     tool: subject.tool,
@@ -66,9 +66,13 @@ impl Envelope {
                     rail: Rail::Inbox,
                     provenance: said.provenance,
                     ask: Some(ask),
+                    told: told.clone().map(Box::new),
                 };
                 // It was said what becomes of it: nothing goes on as it is.
                 let _ = self.accepted(&frame, id, retry, rule, &chosen, now, out);
+                if self.open.get(id).is_none() {
+                    self.forget_told(told.as_ref());
+                }
             }
             (Some(chosen), None) => {
                 out.push(record.of_ask(Some(&ask)));

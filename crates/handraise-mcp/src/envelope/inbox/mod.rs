@@ -12,13 +12,19 @@
 //!   owner of the envelope asks whoever holds the ask, whose lock orders both.
 //! - What an answer says is checked against what was offered here as well.
 //! - Waits at the same time count once toward what a session may wait in all.
-//! - Each wait that ends unanswered is a reason to wait no more for a while ([`AGAIN_AFTER`]), or until somebody answers.
+//! - Each wait that ends unanswered is a reason to wait no more for a while ([`AGAIN_AFTER`]), or until somebody answers: also
+//!   one that its client gave up ([`GIVEN_UP`]), but not one that was cut short by what was left of all waits.
+//! - Less than [`LEAST_WAIT`] of all waits is nothing.
+//! - A client that could not be told that its call goes on (its token is too long to be watched) waits like one without a token.
+//! - A session has at most 50 questions open and opens five a second; a caller has its part of what the inbox takes of a gateway.
+//! - The question of one state is put to the inbox once at a time, and never once that state is spent.
 //! - A retry of a confirmed call's question goes no further than its client: its approval is for one run.
 //! - A guarded call whose form nobody was shown goes on to the inbox, and never to a token (S8).
 
 mod answer;
 mod patience;
 mod put;
+mod turns;
 
 use std::fmt;
 use std::sync::OnceLock;
@@ -29,7 +35,8 @@ use handraise_core::words::{Provenance, Source};
 use crate::confirm::Demand;
 
 pub(super) use patience::Patience;
-pub(super) use put::{InInbox, ToPut, Unshown};
+pub(super) use put::{InInbox, ToPut, Unshown, Waiting, watched_token};
+pub(super) use turns::Turns;
 
 /// For how long after an operator was last there the inbox is worth asking.
 pub const OPERATOR_GONE: Duration = Duration::from_mins(5);
@@ -39,6 +46,12 @@ pub const ON_ITS_WAY: Duration = Duration::from_millis(250);
 
 /// How long a session waits for nobody after a wait that nobody ended.
 pub const AGAIN_AFTER: Duration = Duration::from_mins(15);
+
+/// What is left of a session's waits is worth a question from here on: nobody answers faster.
+pub const LEAST_WAIT: Duration = Duration::from_secs(5);
+
+/// A wait that the client ends by itself after this has ended unanswered.
+pub const GIVEN_UP: Duration = Duration::from_secs(5);
 
 /// How often the client of a call that waits hears that it does.
 pub const PROGRESS_EVERY: Duration = Duration::from_secs(10);

@@ -4,13 +4,15 @@ use std::time::Duration;
 
 use handraise_core::Moment;
 
-use super::{AGAIN_AFTER, Waits};
+use super::turns::Turns;
+use super::{AGAIN_AFTER, LEAST_WAIT, Waits};
 
 /// What a session has waited so far.
 #[derive(Debug, Default)]
 pub(in crate::envelope) struct Patience {
     /// How many calls wait, and since when any does.
     waiting: usize,
+    turns: Turns,
     since: Moment,
     /// For how long some call has waited before that.
     spent: Duration,
@@ -32,7 +34,14 @@ impl Patience {
         }
         let current = if self.waiting > 0 { self.since.until(self.now) } else { Duration::ZERO };
         let left = waits.in_all.saturating_sub(self.spent + current);
-        if left.is_zero() { Err("waited-enough") } else { Ok(left) }
+        // Scraps would be questions that nobody can answer.
+        let is_scrap = left.is_zero() || left < LEAST_WAIT.min(waits.in_all);
+        if is_scrap { Err("waited-enough") } else { Ok(left) }
+    }
+
+    /// Why no further question of this session may be opened, if so.
+    pub(in crate::envelope) fn turn_bar(&mut self) -> Option<&'static str> {
+        self.turns.bar(self.now)
     }
 
     /// A call waits.
@@ -41,11 +50,13 @@ impl Patience {
             self.since = self.now;
         }
         self.waiting += 1;
+        self.turns.open(self.now);
     }
 
     /// A call waits no more.
     pub(in crate::envelope) fn end(&mut self) {
         self.waiting = self.waiting.saturating_sub(1);
+        self.turns.close();
         if self.waiting == 0 {
             self.spent += self.since.until(self.now);
         }
@@ -101,6 +112,20 @@ mod tests {
         patience.at(at(540));
         patience.end();
         assert_eq!(left(&mut patience, at(5_000)), Err("waited-enough"));
+    }
+
+    #[test]
+    fn scraps_of_what_may_be_waited_are_no_wait() {
+        let mut patience = Patience::default();
+        patience.at(at(0));
+        patience.begin();
+        assert_eq!(left(&mut patience, at(95)), Ok(Duration::from_secs(5)));
+        patience.at(at(95) + Duration::from_millis(1));
+        patience.end();
+        assert_eq!(left(&mut patience, at(200)), Err("waited-enough"));
+        // Whoever allows less than that in all has it.
+        let little = Waits { in_all: Duration::from_secs(1), ..WAITS };
+        assert_eq!(Patience::default().left(little), Ok(Duration::from_secs(1)));
     }
 
     #[test]

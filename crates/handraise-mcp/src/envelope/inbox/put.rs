@@ -8,8 +8,9 @@ use handraise_core::words::{Era, Rail, Source};
 use super::{InboxAsk, ON_ITS_WAY, PROGRESS_EVERY};
 use crate::Now;
 use crate::envelope::open::{Asking, Call, Open, Surface};
+use crate::envelope::progress::is_watched;
 use crate::envelope::refused::Subject;
-use crate::envelope::room::Kept;
+use crate::envelope::room::{Kept, Room, Turn};
 use crate::envelope::way::Way;
 use crate::envelope::{Envelope, Out, Route};
 use crate::frame::Id;
@@ -17,12 +18,22 @@ use crate::question::requested_schema;
 use crate::seal::RefusalState;
 
 /// What is known of a question that waits in the inbox.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(in crate::envelope) struct InInbox {
+    pub(in crate::envelope) waiting: Waiting,
     /// When the client next hears that its call goes on.
     pub(in crate::envelope) beat: Option<Moment>,
     /// The state of a retry that goes on here: nothing is known of its question but this.
     pub(in crate::envelope) retry: Option<Box<RefusalState>>,
+}
+
+/// A question that waits in the inbox, of a refusal or of a guarded call.
+#[derive(Debug)]
+pub(in crate::envelope) struct Waiting {
+    /// Its place among its caller's.
+    _turn: Turn,
+    /// It waits for less than a call may, because the session has waited so much: its end says nothing about operators.
+    pub(in crate::envelope) is_cut: bool,
 }
 
 /// What a client answered that nobody was shown the question by.
@@ -49,12 +60,26 @@ impl Unshown {
 
 impl Envelope {
     /// Until when a call may wait for the inbox. `Err`: not at all, and why.
-    pub(in crate::envelope) fn inbox_until(&self, call: &Call, now: Now) -> Result<Moment, &'static str> {
+    pub(in crate::envelope) fn inbox_until(&mut self, call: &Call, now: Now) -> Result<Moment, &'static str> {
+        let left = self.patience.left(self.process.config.waits)?;
+        let until = self.wait_of(call).min(now.boot + left);
+        if until <= now.boot {
+            return Err("too-late");
+        }
+        let bar = self.patience.turn_bar().or_else(|| self.room.turn_bar(now.boot));
+        bar.map_or(Ok(until), Err)
+    }
+
+    /// Until when a call may wait, whatever its session has waited.
+    fn wait_of(&self, call: &Call) -> Moment {
         let waits = self.process.config.waits;
-        let left = self.patience.left(waits)?;
-        let wait = if call.progress_token().is_some() { waits.with_progress } else { waits.plain };
-        let until = (call.arrived + wait).min(now.boot + left);
-        if until <= now.boot { Err("too-late") } else { Ok(until) }
+        call.arrived + if watched_token(call).is_some() { waits.with_progress } else { waits.plain }
+    }
+
+    /// A call begins to wait in the inbox.
+    pub(in crate::envelope) fn begin_to_wait(&mut self, call: &Call, until: Moment, now: Now) -> Waiting {
+        self.patience.begin();
+        Waiting { _turn: Room::turn(&self.room, now.boot), is_cut: until < self.wait_of(call) }
     }
 
     /// Asks the inbox, and lets the call wait.
@@ -85,16 +110,16 @@ impl Envelope {
             timeout: now.boot.until(until),
             confirm: None,
         })));
-        self.patience.begin();
+        let waiting = self.begin_to_wait(&call, until, now);
         let deadline = until + ON_ITS_WAY;
         self.deadlines.insert((deadline, key.clone()));
-        let beat = call.progress_token().is_some().then(|| now.boot + PROGRESS_EVERY);
+        let beat = watched_token(&call).is_some().then(|| now.boot + PROGRESS_EVERY);
         if let Some(beat) = beat {
             self.progress.waits(call.progress_token());
             self.deadlines.insert((beat, key.clone()));
         }
         self.asks.insert(key.clone(), id.clone());
-        let surface = Surface::Inbox(InInbox { beat, retry });
+        let surface = Surface::Inbox(InInbox { waiting, beat, retry });
         let asking = Asking { call, ask: key, subject, refusal, asked: now.boot, deadline, surface };
         self.open.insert(id.borrow(), Open::Asking(Box::new(asking)));
     }
@@ -132,7 +157,7 @@ impl Envelope {
     }
 
     /// The next rail; why there is none is recorded where that is not known already.
-    fn way_down(&self, asked: &ToPut, tried: Rail, now: Now, out: &mut Vec<Out>) -> Option<Way> {
+    fn way_down(&mut self, asked: &ToPut, tried: Rail, now: Now, out: &mut Vec<Out>) -> Option<Way> {
         match self.way(&asked.call, &asked.subject.party, Some(tried), now) {
             // A retry's form has been there.
             Ok(Way::Form) if asked.retry.is_some() => None,
@@ -175,6 +200,11 @@ impl Envelope {
         }
         true
     }
+}
+
+/// The token with which the client of a call can be told that it goes on.
+pub(in crate::envelope) fn watched_token(call: &Call) -> Option<Id<'_>> {
+    call.progress_token().filter(is_watched)
 }
 
 /// A question on its way from one rail to another.

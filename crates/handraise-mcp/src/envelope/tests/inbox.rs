@@ -1,5 +1,7 @@
 //! The inbox rail: when a question goes there, what comes back, and what ends the wait.
 
+mod bounds;
+
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use handraise_core::words::{Provenance, Rail, Source};
