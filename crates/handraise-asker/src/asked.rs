@@ -63,8 +63,9 @@ pub(crate) fn not_opened(reason: &'static str) -> InboxSaid {
     InboxSaid { end: InboxEnd::NotOpened(reason), provenance: Provenance::System }
 }
 
-/// The ask that a question is. `Err`: it cannot be shown, and why.
-pub(crate) fn to_ask(ask: &InboxAsk) -> Result<NewAsk, NotOpened> {
+/// The ask that a question is. `Err`: it cannot be shown, and why. Where callers have names, a sentence of ours says whose call it
+/// is: the gateway has checked that, and operators see it nowhere else.
+pub(crate) fn to_ask(ask: &InboxAsk, names_callers: bool) -> Result<NewAsk, NotOpened> {
     let schema = serde_json::from_str(&ask.schema).map_err(|error| NotOpened::no_form(&error))?;
     let request = FormRequest { message: &ask.message, schema: &schema };
     let mapped =
@@ -74,7 +75,11 @@ pub(crate) fn to_ask(ask: &InboxAsk) -> Result<NewAsk, NotOpened> {
         mode: Mode::Form,
         session_id: None,
         tool_call_id: None,
-        message: ask.message.clone(),
+        message: if names_callers {
+            format!("{}\n\nThe caller is {}, by its token.", ask.message, ask.principal)
+        } else {
+            ask.message.clone()
+        },
         url: None,
         confirm: ask.confirm.as_ref().map(|confirm| Confirm {
             tool: ask.tool.clone(),
@@ -89,7 +94,7 @@ pub(crate) fn to_ask(ask: &InboxAsk) -> Result<NewAsk, NotOpened> {
         rules: AnswerRules::for_source(ask.source),
         single_use: Vec::new(),
         client: ask.client.clone().map(|name| Implementation { name, version: None }),
-        server: None,
+        server: ask.server.clone(),
         timeout: Some(ask.timeout),
     })
 }
@@ -258,6 +263,7 @@ mod tests {
             tool: "send".into(),
             principal: "ada".into(),
             client: None,
+            server: Some("mail".into()),
             timeout: Duration::from_secs(1),
             confirm: Some(InboxConfirm {
                 account: None,
@@ -314,9 +320,15 @@ mod tests {
 
     #[test]
     fn what_is_no_form_is_not_asked() {
-        assert!(to_ask(&confirm(Answerers::Operator)).is_ok());
+        let asked = to_ask(&confirm(Answerers::Operator), false).unwrap();
+        assert_eq!(asked.message, "Send?");
+        let named = to_ask(&confirm(Answerers::Operator), true).unwrap();
+        assert_eq!(named.message, "Send?\n\nThe caller is ada, by its token.");
+        assert_eq!(asked.server.as_deref(), Some("mail"));
         for schema in ["", "{}", "[]", r#"{"properties":{}}"#] {
-            assert!(to_ask(&InboxAsk { schema: schema.into(), ..confirm(Answerers::Operator) }).is_err());
+            assert!(
+                to_ask(&InboxAsk { schema: schema.into(), ..confirm(Answerers::Operator) }, false).is_err()
+            );
         }
     }
 }

@@ -272,7 +272,8 @@ impl<W: Send + 'static> Desk<W> {
         let (Some(holder), Some(ended), false) = (self.holder.get(), self.ended.get(), is_deaf) else {
             return Err((whom, NotOpened::not_there()));
         };
-        let asked = to_ask(ask).and_then(|new| Ok((new, demands(ask, self.names_callers)?)));
+        let asked =
+            to_ask(ask, self.names_callers).and_then(|new| Ok((new, demands(ask, self.names_callers)?)));
         let (new, demands) = match asked {
             Ok(asked) => asked,
             Err(why) => return Err((whom, why)),

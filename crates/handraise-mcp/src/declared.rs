@@ -110,6 +110,8 @@ const MODERN_ERRORS: [&str; 3] = ["-32020", "-32021", "-32022"];
 pub(crate) struct Handshake {
     opening: Option<Opening>,
     upstream: Shown,
+    /// The upstream's name for itself, cut after [`MAX_NAME_BYTES`]. A claim.
+    server: Option<String>,
 }
 
 /// In which era the upstream has shown itself. What it has opened a session with, or said about itself, decides; never the
@@ -151,6 +153,7 @@ impl Handshake {
         if self.upstream == Shown::Nothing {
             self.upstream = Shown::Legacy;
         }
+        self.note_server(result);
         if let Some(opening) = &mut self.opening {
             opening.negotiated = member_named(result, "protocolVersion").and_then(name);
         }
@@ -159,11 +162,24 @@ impl Handshake {
     /// Takes the answer to `server/discover`. A legacy server has an error for it, with whatever code.
     pub(crate) fn was_asked_to_discover(&mut self, answer: &ServerFrame<'_>) {
         let code = || member_named(answer.error()?, "code");
+        if let Some(result) = answer.result() {
+            self.note_server(result);
+        }
         if answer.result().is_some() || code().is_some_and(|code| MODERN_ERRORS.contains(&code)) {
             self.discovered();
         } else if self.upstream == Shown::Nothing {
             self.upstream = Shown::Legacy;
         }
+    }
+
+    /// What the upstream calls itself.
+    pub(crate) fn server(&self) -> Option<&str> {
+        self.server.as_deref()
+    }
+
+    fn note_server(&mut self, result: &str) {
+        let named = member_named(result, "serverInfo").and_then(|info| member_named(info, "name"));
+        self.server = named.and_then(name).or_else(|| self.server.take());
     }
 
     /// The upstream answered as only a modern one does.

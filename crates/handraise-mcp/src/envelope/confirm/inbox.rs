@@ -57,7 +57,8 @@ impl Envelope {
         let Some(ask) = shown(&held).and_then(|shown| to_ask(&held, &shown, key.clone(), timeout)) else {
             return;
         };
-        out.push(Out::Ask(Box::new(ask)));
+        let server = self.handshake.server().map(str::to_owned);
+        out.push(Out::Ask(Box::new(InboxAsk { server, ..ask })));
         held.waiting = Some(self.begin_to_wait(&held.call, until, now));
         let beat = watched_token(&held.call).is_some().then(|| now.boot + PROGRESS_EVERY);
         if let Some(beat) = beat {
@@ -197,6 +198,7 @@ fn to_ask(held: &Held, shown: &Shown<'_>, key: String, timeout: std::time::Durat
         tool: about.tool.clone(),
         principal: held.call.caller.principal.clone(),
         client: held.party.client.clone(),
+        server: None,
         timeout,
         confirm: Some(InboxConfirm {
             account: about.account.clone(),

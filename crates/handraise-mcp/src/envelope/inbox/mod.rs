@@ -94,6 +94,8 @@ pub struct InboxAsk {
     pub principal: String,
     /// The client's name for itself. A claim.
     pub client: Option<String>,
+    /// The server's name for itself. A claim.
+    pub server: Option<String>,
     /// How long it may wait.
     pub timeout: Duration,
     /// The guarded call that it is about, where it is about one.

@@ -107,6 +107,7 @@ impl Envelope {
             tool: subject.tool.clone(),
             principal: call.caller.principal.clone(),
             client: subject.party.client.clone(),
+            server: self.handshake.server().map(str::to_owned),
             timeout: now.boot.until(until),
             confirm: None,
         })));

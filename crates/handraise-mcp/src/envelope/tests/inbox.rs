@@ -82,6 +82,7 @@ fn a_client_that_declares_nothing_is_answered_from_the_inbox_in_the_same_call() 
     let ask = put(&mut world, "1");
     assert_eq!((ask.source, ask.principal.as_str(), ask.tool.as_str()), (Source::Refusal, "stdio", "tapOn"));
     assert_eq!(ask.message, "Which device should tapOn use?");
+    assert_eq!(ask.server.as_deref(), Some("s"), "what the server calls itself");
     assert_eq!((ask.client.as_deref(), ask.timeout), (Some("client"), Duration::from_secs(45)));
     let schema = value(&ask.schema);
     assert_eq!(schema["required"], json!(["deviceId"]));
