@@ -145,6 +145,8 @@ export class Holder {
       this.waiting.delete(frame.id);
       return;
     }
+    // Events tell of others, and want no answer.
+    if (frame.type === "event") return;
     this.heard.push(frame);
     this.answer(frame).catch((error) => console.error(error));
   }
