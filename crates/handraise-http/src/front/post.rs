@@ -112,9 +112,7 @@ pub(crate) fn serve(
     let takes_events = takes_events(head);
     let post = Post { front, head, admitted, body, frame: &frame, takes_events, quick };
     let id = frame.id().filter(|_| frame.method().is_some());
-    // Whatever it says about itself: a server that others share is nobody's to open a session with.
-    let opens = frame.method() == Some("initialize") && id.is_some();
-    let served = if !opens && declared::modern_version(&frame).is_some() {
+    let served = if declared::modern_version(&frame).is_some() {
         post.modern(id, charge)
     } else if let Some(mismatch) = post.untrue() {
         Ok(Served::Now(mismatch))
@@ -272,6 +270,10 @@ impl Post<'_> {
     fn modern(&self, id: Option<Id<'_>>, charge: Charge) -> Result<Served, Refusal> {
         if let Err(mismatch) = headers::check(self.frame, self.head.headers(), None) {
             return Ok(Served::Now(self.refused(&Refused::Mismatch(mismatch))));
+        }
+        // This version has no such method, and a server that other requests share is nobody's to open a session with.
+        if self.frame.method() == Some("initialize") {
+            return Err(Refusal::NoOpening);
         }
         let caller = self.caller()?;
         let Some(id) = id else {

@@ -142,6 +142,10 @@ pub(crate) enum Refusal {
         "server/discover is a request that describes itself, in params._meta; initialize opens a session"
     )]
     NoDiscovery,
+    #[error(
+        "initialize is of earlier versions: a request that describes itself, in params._meta, opens no session"
+    )]
+    NoOpening,
     #[error("Mcp-Session-Id must be one text of at most 256 bytes")]
     SessionHeader,
     #[error("there is no such session; initialize opens a new one")]
@@ -168,7 +172,7 @@ impl Refusal {
         match self {
             Self::Host | Self::Origin => StatusCode::FORBIDDEN,
             Self::Unauthorized => StatusCode::UNAUTHORIZED,
-            Self::NotFound | Self::UnknownSession => StatusCode::NOT_FOUND,
+            Self::NotFound | Self::UnknownSession | Self::NoOpening => StatusCode::NOT_FOUND,
             Self::Method => StatusCode::METHOD_NOT_ALLOWED,
             Self::MediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
@@ -194,7 +198,7 @@ impl Refusal {
         let status = self.status();
         let code = match self {
             Self::NoEnvelope => INVALID_PARAMS,
-            Self::NoDiscovery => METHOD_NOT_FOUND,
+            Self::NoDiscovery | Self::NoOpening => METHOD_NOT_FOUND,
             _ if status.is_server_error() => INTERNAL,
             _ => INVALID_REQUEST,
         };

@@ -132,6 +132,7 @@ pub(crate) fn count(front: &Front, refusal: Refusal) {
         | Refusal::NoSession
         | Refusal::NoEnvelope
         | Refusal::NoDiscovery
+        | Refusal::NoOpening
         | Refusal::SessionHeader
         | Refusal::UnknownSession
         | Refusal::IdInUse

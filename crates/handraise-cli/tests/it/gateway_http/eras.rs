@@ -125,7 +125,7 @@ fn a_session_at_a_url_that_is_opened_with_the_modern_version_is_a_session() {
 }
 
 #[test]
-fn s6_an_opening_that_describes_itself_opens_a_session_and_no_server_that_others_share_sees_it() {
+fn s6_an_opening_that_describes_itself_is_no_method_and_reaches_no_server_that_others_share() {
     let home = Home::new();
     let front = Front::start_with(&home, &FrontSetup { variables: &UNHURRIED, ..FrontSetup::default() });
     let params = json!({"protocolVersion": "2025-11-25", "capabilities": {"elicitation": {}},
@@ -133,13 +133,10 @@ fn s6_an_opening_that_describes_itself_opens_a_session_and_no_server_that_others
     let (opening, mirrors) = modern(&json!(0), "initialize", &params);
     let mut opened = post(&front, &mirrors, &opening);
     let head = opened.head();
-    let session = head.header("mcp-session-id").to_owned();
-    assert_eq!((head.status, session.is_empty()), (200, false));
-    assert_eq!((front.metric("sessions"), front.metric("shared_servers")), (1, 0));
-    let headers = [("MCP-Protocol-Version", "2025-11-25".to_owned()), ("Mcp-Session-Id", session)];
-    let initialized = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
-    assert_eq!(post(&front, &headers, &initialized).head().status, 202);
-    assert_pushed_to(&front, &headers);
+    assert_eq!(head.status, 404);
+    let told: Value = serde_json::from_str(&opened.body(&head)).unwrap();
+    assert_eq!((&told["id"], &told["error"]["code"]), (&json!(0), &json!(-32601)));
+    assert_eq!((front.metric("sessions"), front.metric("shared_servers")), (0, 0));
 }
 
 #[test]
