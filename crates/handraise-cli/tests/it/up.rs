@@ -295,11 +295,11 @@ fn doctor_finds_what_the_next_command_would_not_start_with() {
     wrong("[mcp]\nallowed_hosts = ['mcp.example.com:443']\n", &[], "by which nobody is ever called");
     wrong(CONFIRM, &[("MCP_CONFIRM_TTL_SECONDS", "10m")], "MCP_CONFIRM_TTL_SECONDS is");
     home.write_config("");
-    let output = home.handraise(&["doctor"]).env("HANDRAISE_ASK_WAIT", "1m").output().unwrap();
+    let output = home.handraise(&["doctor"]).env("HANDRAISE_ASK_PARK_TTL", "1m").output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(
         output.status.success()
-            && said.contains("note   settings: the environment variable HANDRAISE_ASK_WAIT"),
+            && said.contains("note   settings: the environment variable HANDRAISE_ASK_PARK_TTL"),
         "{said}"
     );
     std::fs::set_permissions(home.data_dir(), std::fs::Permissions::from_mode(0o500)).unwrap();
