@@ -50,7 +50,7 @@ pub type Find = Box<dyn Fn() -> Option<HolderSettings> + Send + Sync>;
 /// Tells what became of a question, for whom it was asked.
 type Tell<W> = Box<dyn Fn(W, &str, InboxSaid) + Send + Sync>;
 
-/// Asks the inbox for envelopes. A question comes with `W`, for whom it is. Clones ask the same inbox.
+/// Asks the inbox for envelopes. A question comes with `W`, for whom it is.
 pub struct Asker<W: Send + 'static>(Option<Arc<Desk<W>>>);
 
 /// Where questions are opened and taken back.
